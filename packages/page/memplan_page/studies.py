@@ -8,9 +8,10 @@ from typing import Any
 from memplan.api.reports.views import ChartAxis, ChartPoint
 from memplan.capabilities.cascade.answer import CascadeAnswer, CascadePoint
 from memplan.capabilities.cascade.regions.regions import held_name, whole_name
-from memplan.capabilities.order.answer import OrderAnswer
+from memplan.capabilities.order.answer import OrderAnswer, RecomputedPoint
 from memplan.capabilities.schedule.answer import ScheduleAnswer
 from memplan.capabilities.shapes.shapes import ShapesAnswer
+from memplan.planner.errors import counted
 from memplan.planner.model.problem import Problem
 from memplan.planner.operations.graph import OperationGraph
 from memplan.planner.operations.order_check import bytes_along
@@ -70,17 +71,30 @@ def recompute_page(title: str, answer: OrderAnswer) -> bytes:
         ChartPoint(
             point.peak,
             100 * point.extra_cost / frontier.cost if frontier.cost else point.extra_cost,
-            f"{len(point.clones):,} operations run again",
+            _label(point),
             point.status,
             None,
             made.problem,
             made.plan,
-            _along(graph, point.order, made.problem),
+            _in_steps(graph, point) if point.steps else _along(graph, point.order, made.problem),
         )
         for point, made in zip(frontier.points, placed, strict=True)
     ]
     cost = ChartAxis("extra cost, % of all" if frontier.cost else "extra cost", "number")
     return chart_page(title, ChartAxis("peak"), cost, points, points[0])
+
+
+def _label(point: RecomputedPoint) -> str:
+    sent = sum(step.kind == "send" for step in point.steps)
+    return f"{len(point.clones):,} operations run again" + (f", {counted(sent, 'tensor')} sent" if sent else "")
+
+
+def _in_steps(graph: OperationGraph, point: RecomputedPoint) -> ProgramNames:
+    """Return the names of operations and of transfers as times."""
+    words = (
+        _name(graph, step.what) if step.kind == "run" else f"{step.kind} tensor {step.what}" for step in point.steps
+    )
+    return ProgramNames(steps=tuple(NamedTime(at, word) for at, word in enumerate(words)))
 
 
 def order_page(title: str, answer: OrderAnswer) -> bytes:

@@ -54,7 +54,8 @@ def recompute(graph: OperationGraph, options: OrderOptions, control: Control) ->
         # Imported here: few graphs have a link.
         from memplan_recompute.offload.frontier import with_link
 
-        alone = _without_link(graph, options, control.child(_WITHOUT_SHARE))
+        share = _WITHOUT_SHARE if len(graph.ops) <= LARGEST else 1
+        alone = _without_link(graph, options, control.child(share))
         return with_link(graph, options, alone, control)
     return _without_link(graph, options, control)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import itemgetter
 
 from memplan.capabilities.order.answer import OrderAnswer, RecomputedPoint
 from memplan.capabilities.order.options import OrderOptions
@@ -33,6 +34,8 @@ _STATES_OF_A_POINT = 20_000
 """The states that are searched for each point where there is no limit."""
 _LOWER = 3
 """So often a lower limit is tried where plans are above the one that is given."""
+_SEQUENCES = 32
+"""So many of the sequences without a link are tried, about, if there are more."""
 _IMPROVED = 4
 """Of so many sequences at most, those of least time, what is away is changed."""
 
@@ -89,7 +92,10 @@ class _Search:
         # Where there is no limit, each point has little time.
         self.states = MOST_STATES if options.within is not None else _STATES_OF_A_POINT
         self.bounds: dict[int, int | None] = {}
-        self.sequences = [Runs(self.program, point.order) for point in sorted(points, key=lambda row: row.extra_cost)]
+        # Of a large graph, nothing is sent: what is away would take too long to choose.
+        rows = sorted(points, key=lambda row: row.extra_cost) if self.bound is not None else []
+        every = 1 + len(rows) // _SEQUENCES
+        self.sequences = [Runs(self.program, point.order) for point in rows[::every]]
 
     def points(self) -> list[RecomputedPoint]:
         """Return the points with and without transfers that no other one beats."""
@@ -98,7 +104,8 @@ class _Search:
             points += self._within(within)
         else:
             first = points[0].live_peak
-            limits = {*peak_steps(first, self.floor, self.options.points), *(row.live_peak for row in points[1:])}
+            more = max(1, self.options.points + 1 - len(points))
+            limits = {*peak_steps(first, self.floor, more), *(row.live_peak for row in points[1:])}
             points += self._down_to(sorted(limits, reverse=True))
         rows = undominated(points, self.options, self.most)
         # The checker of what one operation proves knows no link.
@@ -134,6 +141,8 @@ class _Search:
     def _down_to(self, limits: Sequence[int]) -> list[RecomputedPoint]:
         """Return points for falling limits."""
         found = []
+        # Whatever the time is, some of each part of the way down are tried.
+        limits = [*limits[3::4], *limits[1::4], *limits[::2]]
         for k, limit in enumerate(limits):
             if k and self.control.is_over:
                 break
@@ -146,6 +155,8 @@ class _Search:
     def _planned(self, programs: Sequence[tuple[Step, ...]]) -> list[RecomputedPoint]:
         points = []
         for k, steps in enumerate(programs):
+            if k and self.control.is_over:
+                break
             share = self.control.child(0.5 / (len(programs) if self.control.counts_work else len(programs) - k))
             point = point_of(self.program, steps, self.floor, share)
             points.append(point.model_copy(update={"planned": point.placed} if self.options.with_plan else {}))
@@ -160,43 +171,51 @@ class _Search:
             return None
         best: tuple[Step, ...] | None = None
         with control.watched(WORK_PER_S) as watched:
-            tries: list[tuple[int, int, AwaySearch, Chosen]] = []
-            for runs in self.sequences:
-                search = AwaySearch(runs, limit, watched)
-                if least is None or sum(runs.cost) < least:
-                    chosen = search.first()
-                    if chosen is not None:
-                        tries.append((runs.time(chosen), len(tries), search, chosen))
-            for time, _, search, chosen in sorted(tries)[:1]:
+            tries = self._tries(limit, least, watched)
+            for time, _, search, chosen in tries[:1]:
                 if least is None or time < least:
                     best, least = search.runs.steps(chosen), time
-            if least == self.once + goal:
+            is_settled = least == self.once + goal
+            if not is_settled and can_search(self.program):
+                found, is_settled = self._searched(limit, least, watched)
+                best = found or best
+            if is_settled:
                 return best
-            found = self._searched(limit, least, watched)
-            if found is not None:
-                return found
-            for _, _, search, chosen in (
-                sorted(tries)[:_IMPROVED] if least != self.once + (self.least(limit) or 0) else ()
-            ):
+            for _, _, search, chosen in tries[:_IMPROVED]:
                 better = search.improved(chosen, _ROUNDS, self.once + goal)
                 time = search.runs.time(better)
                 if least is None or time < least:
                     best, least = search.runs.steps(better), time
         return best
 
-    def _searched(self, limit: int, time: int | None, control: Control) -> tuple[Step, ...] | None:
-        """Return steps of the least time, below the one given, where all programs of a small graph can be searched.
+    def _tries(self, limit: int, least: int | None, control: Control) -> list[tuple[int, int, AwaySearch, Chosen]]:
+        """Return what may be away in each sequence that takes less than the least time, the best first."""
+        tries: list[tuple[int, int, AwaySearch, Chosen]] = []
+        # Without clones first, then those that are nearest to the limit.
+        above = [runs for runs in self.sequences if int(runs.bytes.max()) > limit]
+        for runs in above[:1] + above[:0:-1]:
+            search = AwaySearch(runs, limit, control)
+            if least is None or runs.before[-1] < least:
+                chosen = search.first()
+                if chosen is not None:
+                    time = runs.time(chosen)
+                    tries.append((time, len(tries), search, chosen))
+                    # A sequence that takes longer by itself is not tried any more.
+                    least = time if least is None else min(least, time)
+        return sorted(tries, key=itemgetter(0, 1))
 
-        What is known of the least time is kept.
+    def _searched(self, limit: int, time: int | None, control: Control) -> tuple[tuple[Step, ...] | None, bool]:
+        """Return steps of the least time, if it is below the one given, and whether all is known of it.
+
+        The graph is small enough for a search of all programs; what that proves is kept.
         """
-        if not can_search(self.program):
-            return None
         found = search_all(self.program, limit, None if time is None else time - 1, control, self.states)
         if found.bound is None:
             self.bounds[limit] = None if time is None else time - self.once
         else:
             self.bounds[limit] = (found.bound if time is None else min(found.bound, time)) - self.once
         if found.steps is None:
-            return None
+            return None, found.bound is None or (time is not None and found.bound >= time)
         # A tensor that is made again while it is sent is there twice, which states count once.
-        return found.steps if replayed(self.program, found.steps).peak <= limit else None
+        is_within = replayed(self.program, found.steps).peak <= limit
+        return found.steps if is_within else None, is_within

@@ -7,10 +7,12 @@ what is away alone, and the time from the queues of both directions.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
-from itertools import pairwise
+from itertools import accumulate, pairwise
+from math import inf
 from typing import NamedTuple
 
 import numpy as np
@@ -20,6 +22,10 @@ from memplan_recompute.offload.steps import Linked, Step
 
 Away = Mapping[int, tuple[int, int]]
 """The first and the last run during which stays are away, by the positions of stays."""
+_Waiting = tuple[int, int, int, int]
+"""The run that a transfer is due at, its place, its tensor, and what it takes."""
+_Begun = tuple[int, int, int]
+"""The start of a transfer, its place and its tensor."""
 
 
 class Stay(NamedTuple):
@@ -41,12 +47,12 @@ class _Direction:
 
     free: int = 0
     now: int = 0
-    waiting: list[tuple[int, int, int, int]] = field(default_factory=list)
-    begun: list[tuple[int, int, int]] = field(default_factory=list)
+    waiting: list[_Waiting] = field(default_factory=list)
+    begun: list[_Begun] = field(default_factory=list)
     ended: dict[int, int] = field(default_factory=dict)
 
-    def release(self, now: int, rows: Sequence[tuple[int, int, int, int]]) -> None:
-        """Let transfers wait from now on, each with the run that it is due at, its place, tensor and time."""
+    def release(self, now: int, rows: Sequence[_Waiting]) -> None:
+        """Let transfers wait from now on."""
         while self.waiting and max(self.free, self.now) < now:
             self._begin()
         self.now = now
@@ -68,11 +74,14 @@ class _Direction:
 
 
 class Runs:
-    """A sequence of runs: the bytes during each if nothing is away, those behind all last, and its stays."""
+    """A sequence of runs: the bytes during each if nothing is away, those behind all last, and its stays.
+
+    `before` is the time in front of each, and behind all, if nothing is waited for.
+    """
 
     def __init__(self, program: Linked, runs: Sequence[int]) -> None:
         self.program, self.runs, self.n = program, list(runs), len(runs)
-        self.cost = [program.costs[v] for v in runs]
+        self.before = [0, *accumulate(program.costs[v] for v in runs)]
         graph, size = program.graph, program.graph.counted
         self.bytes: I64 = np.zeros(self.n + 1, dtype=np.int64)
         self.stays: list[Stay] = []
@@ -103,35 +112,37 @@ class Runs:
 
     def steps(self, away: Away) -> tuple[Step, ...]:
         """Return the steps in their order."""
-        _, starts, sends, fetches = self._timed(away)
-        rows = [
-            (start, k, 1, Step("run", v, start)) for k, (start, v) in enumerate(zip(starts, self.runs, strict=True))
-        ]
+        _, waits, sends, fetches = self._timed(away)
+        starts = [self.before[k] + waits[bisect_right(waits, (k, inf)) - 1][1] for k in range(self.n)]
+        rows = [(start, k, 1, Step("run", self.runs[k], start)) for k, start in enumerate(starts)]
         rows += [(start, place, 2, Step("send", t, start)) for start, place, t in sends]
         rows += [(start, place, 0, Step("fetch", t, start)) for start, place, t in fetches]
         return tuple(row[-1] for row in sorted(rows))
 
-    def _timed(self, away: Away) -> tuple[int, list[int], list[tuple[int, int, int]], list[tuple[int, int, int]]]:
+    def _timed(self, away: Away) -> tuple[int, list[tuple[int, int]], list[_Begun], list[_Begun]]:
+        """Return the time, by how much runs are late from which one on, and how transfers begin."""
         sent: set[int] = set()
-        send_at: dict[int, list[tuple[int, int, int, int]]] = {}
-        fetch_at: dict[int, list[tuple[int, int, int, int]]] = {}
+        send_at: dict[int, list[_Waiting]] = {}
+        fetch_at: dict[int, list[_Waiting]] = {}
+        places = {0, self.n}
         for s in sorted(away, key=lambda s: self.stays[s].begin):
             (first, last), (t, made, _, end, transfer) = away[s], self.stays[s]
             if t not in sent:  # a copy that was sent once stays at the other end
                 sent.add(t)
                 send_at.setdefault(made + 1, []).append((first, made, t, transfer))
             fetch_at.setdefault(last + 1, []).append((end, last + 1, t, transfer))
+            places.update((made + 1, first, last + 1, end))
         sends, fetches = _Direction(), _Direction()
-        now = freed = 0
-        starts = []
-        for k in range(self.n + 1):
+        late = freed = 0
+        waits = []
+        # In front of other runs, nothing begins and nothing is waited for.
+        for k in sorted(places):
+            now = self.before[k] + late
             if k in send_at:
                 sends.release(now, send_at[k])
             freed = max(freed, sends.end_due(k))
             if k in fetch_at:
                 fetches.release(max(now, freed), fetch_at[k])
-            now = max(now, freed, fetches.end_due(k))
-            if k < self.n:
-                starts.append(now)
-                now += self.cost[k]
-        return now, starts, sends.begun, fetches.begun
+            late = max(now, freed, fetches.end_due(k)) - self.before[k]
+            waits.append((k, late))
+        return self.before[self.n] + late, waits, sends.begun, fetches.begun

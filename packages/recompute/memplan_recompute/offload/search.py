@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from itertools import accumulate
 
-from memplan.planner.model.buffer_table import I64
+import numpy as np
+
+from memplan.planner.model.buffer_table import I64, Bool
 from memplan.solvers.search.control import Control
 from memplan_recompute.offload.schedule import Runs
 
-_LOOKED_AT = 6
+_LOOKED_AT = 4
 """So many stays that may be away are timed for a run that is above the limit."""
+_TIMED = 1000
+"""In a longer sequence, none are timed, but each is taken to be the only one that is away."""
 _REMOVED = 3
 """At most so many stays come back at once before others are chosen."""
 WORK_PER_STEP = 4
@@ -25,11 +28,8 @@ class AwaySearch:
     def __init__(self, runs: Runs, limit: int, control: Control) -> None:
         self.runs, self.limit, self.control = runs, limit, control
         self.size = [runs.program.graph.counted[stay.tensor] for stay in runs.stays]
-        self.before = [0, *accumulate(runs.cost)]
-        self.across: list[list[int]] = [[] for _ in range(runs.n + 1)]
-        for s, stay in enumerate(runs.stays):
-            for k in range(stay.begin + 1, stay.end):
-                self.across[k].append(s)
+        self.begin = np.array([stay.begin for stay in runs.stays], dtype=np.int64)
+        self.end = np.array([stay.end for stay in runs.stays], dtype=np.int64)
         self.draw = random.Random(0)
 
     def first(self) -> Chosen | None:
@@ -40,7 +40,7 @@ class AwaySearch:
     def improved(self, chosen: Chosen, rounds: int, goal: int) -> Chosen:
         """Let some stays back and choose others, so often, as long as the time does not rise and is above a goal."""
         best, least = chosen, self._time(chosen)
-        goal = max(goal, self.before[-1])
+        goal = max(goal, self.runs.before[-1])
         for _ in range(rounds):
             if self.control.is_over or least <= goal or not best:
                 break
@@ -80,7 +80,7 @@ class AwaySearch:
         """Return by how much the transfers of a stay are too long for the runs beside which they may be."""
         if span is None:
             return 0
-        stay, before = self.runs.stays[s], self.before
+        stay, before = self.runs.stays[s], self.runs.before
         send = stay.transfer - before[span[0]] + before[stay.made + 1]
         fetch = stay.transfer - before[stay.end] + before[span[1] + 1]
         return max(0, send) + max(0, fetch)
@@ -92,11 +92,14 @@ class AwaySearch:
             over = int(bytes_[k]) - self.limit
             if over <= 0:
                 return chosen, bytes_
+            # All runs around this one that are above the limit, as long as they are, are taken together.
+            low, high = _around(bytes_ > self.limit, k)
             rows = []
-            for s in self.across[k]:
+            for s in np.flatnonzero((self.begin < k) & (k < self.end)).tolist():
                 old = chosen.get(s)
                 if old is None or not old[0] <= k <= old[1]:
-                    span = (k, k) if old is None else (min(old[0], k), max(old[1], k))
+                    span = max(low, self.runs.stays[s].begin + 1), min(high, self.runs.stays[s].end - 1)
+                    span = span if old is None else (min(old[0], span[0]), max(old[1], span[1]))
                     late = self._late(s, span) - self._late(s, old) + (0 if old else self.runs.stays[s].transfer / 1e3)
                     rows.append((late / min(self.size[s], over), -self.size[s], s, span))
             if not rows:
@@ -111,7 +114,7 @@ class AwaySearch:
         self, chosen: Chosen, rows: Sequence[tuple[float, int, int, tuple[int, int]]], over: int
     ) -> tuple[float, int, int, tuple[int, int]]:
         """Return the row of the stay that delays least for its bytes."""
-        if len(rows) == 1:
+        if len(rows) == 1 or self.runs.n > _TIMED:
             return rows[0]
         now = self._time(chosen)
         later = [self._time({**chosen, s: span}) - now for _, _, s, span in rows]
@@ -129,3 +132,9 @@ class AwaySearch:
                 last -= 1
             self._change(chosen, bytes_, s, (first, last) if first <= last else None)
         return chosen, bytes_
+
+
+def _around(is_above: Bool, k: int) -> tuple[int, int]:
+    """Return the first and the last of the flags around one that are set without a gap."""
+    before, behind = np.flatnonzero(~is_above[:k]), np.flatnonzero(~is_above[k:])
+    return int(before[-1]) + 1 if len(before) else 0, k + int(behind[0]) - 1 if len(behind) else len(is_above) - 1

@@ -47,6 +47,8 @@ def with_clones(found: ModuleGraph, point: RecomputedPoint) -> Any:
     """Return the module with the operations of a point of its frontier, some of which run again."""
     if len(point.order) < len(found.nodes):
         raise OperationsError(f"point: must be of a graph with {len(found.nodes)} operations")
+    if point.steps:
+        raise OperationsError("point: must be without a link, got tensors that are sent away")
     return _with_runs(found, point.order)
 
 

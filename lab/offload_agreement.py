@@ -1,0 +1,91 @@
+"""Least time with a link: `python -m lab.offload_agreement [COUNT [SEED]]`.
+
+Of each drawn graph, in counted work, answers to limits from its peak down to one below what any program needs, with
+links of several speeds, beside a search of all programs: what is said of none, of the least and of bounds. Steps are
+checked without memplan. The tests try a few.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+from lab.support.cases import run_cases
+from memplan.capabilities.order.answer import Recomputed
+from memplan.capabilities.order.options import OrderOptions
+from memplan.capabilities.order.order import order
+from memplan.capabilities.order.search.solve import bound_unsearched
+from memplan.checkers import transfers
+from memplan.planner.operations.costs import costs_of
+from memplan.planner.operations.graph import OperationGraph, write_graph
+from memplan.planner.operations.order_check import bytes_after, peak_of
+from packages.recompute.tests.offload_oracle import least_time
+from tests.support.operation_graphs import plain_graph, training_chain
+
+_PARTS = (-1, 0, 30, 60)
+"""Limits, as parts in percent of the way from what any program needs to the peak; -1 is one byte below."""
+_SPEEDS = (0.25, 0.5, 1, 3)
+CHECKER: Any = transfers
+"""It has no types: it is for people without memplan."""
+
+
+def draw(seed: int) -> OperationGraph:
+    """Draw a training chain of two layers, or of three at times, or a random graph, all with small costs."""
+    rng = random.Random(seed)
+    graph = training_chain(rng, 2 + (seed % 8 == 1)) if seed % 2 else plain_graph(rng, 4)
+    ops = tuple(row.model_copy(update={"cost": rng.randint(0, 6)}) for row in graph.ops)
+    return graph.model_copy(update={"ops": ops})
+
+
+def faults(seed: int, tally: Counter[str]) -> Iterator[str]:
+    """Yield a line for each part of an answer that is not so among all programs."""
+    graph, rng = draw(seed), random.Random(seed)
+    costs, count = costs_of(graph), range(len(graph.ops))
+    link = rng.choice(_SPEEDS) * max(1, sum(graph.size) / max(1, len(graph.size)))
+    peak, floor = peak_of(graph, count), max(bound_unsearched(graph)[0], bytes_after(graph, count))
+    part = rng.choice(_PARTS)
+    limit = max(0, floor - 1 if part < 0 else floor + (peak - floor) * part // 100)
+    answer = _answer(graph, link, limit)
+    least = least_time(graph, costs, link, limit)
+    extra = None if least is None else least - sum(costs)
+    tally["none"] += answer.has_none
+    tally["least and proved"] += answer.is_within and answer.extra_cost == answer.extra_cost_lower_bound
+    tally["sent"] += bool(answer.points[-1].steps)
+    if answer.has_none and extra is not None:
+        yield f"{limit}: said to be none, where {extra} is the least"
+    if extra is not None and answer.extra_cost_lower_bound > extra:
+        yield f"{limit}: said to be at least {answer.extra_cost_lower_bound}, where {extra} is the least"
+    if answer.is_within and (extra is None or answer.extra_cost < extra):
+        yield f"{limit}: {answer.extra_cost} is less than the least, {extra}"
+    tally["above the least"] += extra is not None and not (answer.is_within and answer.extra_cost == extra)
+    yield from unsound(graph, link, answer)
+
+
+def unsound(graph: OperationGraph, link: float, answer: Recomputed) -> Iterator[str]:
+    """Yield what the checker says of points otherwise, for graphs whose operations have costs."""
+    for point in answer.points:
+        if point.steps:
+            steps = json.dumps([step.model_dump() for step in point.steps])
+            found = CHECKER.check(write_graph(graph).decode(), steps, repr(link))
+            if found != (point.live_peak, answer.cost + point.extra_cost):
+                yield f"{point.live_peak} bytes in {answer.cost + point.extra_cost}, of which the checker says {found}"
+
+
+def _answer(graph: OperationGraph, link: float, limit: int) -> Recomputed:
+    options = OrderOptions(recompute=True, link=link, within=limit, time_limit_s=2, deterministic=True)
+    found = order(graph, options).recomputed
+    assert found is not None
+    return found
+
+
+def main() -> int:
+    """Run the comparison."""
+    return run_cases("offload_agreement", faults, count=300)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
