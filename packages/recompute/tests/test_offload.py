@@ -89,6 +89,13 @@ def test_a_link_adds_no_worse_points_and_none_at_no_speed() -> None:
                 assert any(row.peak <= point.peak and row.extra_cost <= point.extra_cost for row in answer.points)
 
 
+def test_links_of_any_speed_are_taken() -> None:
+    graph = OperationGraph.model_validate(CHAIN)
+    slowest, fastest = recomputed(graph, link=5e-324, within=170), recomputed(graph, link=1e308, within=170)
+    assert [point.steps for point in slowest.points] == [(), ()]
+    assert fastest.extra_cost == 1
+
+
 WRONG: dict[str, tuple[list[tuple[str, int, int]], str]] = {
     "before": ([("run", 0, 0), ("run", 1, 8)], "steps[1]: must not start before what is in front of it, got 8"),
     "order": ([("run", 1, 0)], "steps[0]: must run after operation 0"),

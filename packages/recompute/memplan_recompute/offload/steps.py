@@ -18,6 +18,9 @@ Kind = Literal["run", "send", "fetch"]
 KINDS: tuple[Kind, ...] = ("run", "send", "fetch")
 
 
+_LONGEST = 2**60
+
+
 class Step(NamedTuple):
     """A run of operation `what`, or a transfer of tensor `what`, which begins at `start`."""
 
@@ -38,17 +41,15 @@ def linked(graph: OperationGraph, costs: Sequence[int], link: float) -> Linked:
     """Return a graph with a link of so many bytes per unit of cost; over one of 0 bytes, nothing is sent.
 
     What lies apart, takes no bytes or is changed in place stays: a copy elsewhere would be of no use, or out of date.
+    So does what takes longer than any sum of costs.
     """
     stays = {t for t, size in enumerate(graph.counted) if not size}
     for v, row in enumerate(graph.ops):
         stays.update(set(row.outputs).difference(graph.made[v]))
     # As it is written: 0.1 is a tenth.
     speed = Fraction(repr(link))
-    return Linked(
-        graph,
-        costs,
-        [None if t in stays or not speed else ceil(size / speed) for t, size in enumerate(graph.counted)],
-    )
+    transfer = [None if t in stays or not speed else ceil(size / speed) for t, size in enumerate(graph.counted)]
+    return Linked(graph, costs, [None if time is None or time > _LONGEST else time for time in transfer])
 
 
 def runs_of(steps: Sequence[Step]) -> tuple[int, ...]:
