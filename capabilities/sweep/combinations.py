@@ -12,7 +12,6 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Discriminator, Field, Tag, TypeAdapter, ValidationError
 from pydantic.json_schema import SkipJsonSchema
 
-from memplan.capabilities.adapting import aligned
 from memplan.capabilities.capability import (
     Answer,
     AnswerOfFile,
@@ -27,6 +26,7 @@ from memplan.capabilities.extent import Extent
 from memplan.capabilities.inputs import EXAMPLE, PLAN, PROBLEM, read_plan_field
 from memplan.capabilities.plan.plan import PlanOptions, plan
 from memplan.capabilities.question import Input, Question
+from memplan.capabilities.reading.adapting import aligned
 from memplan.capabilities.sizes import parse_size, refuse, size_text
 from memplan.capabilities.sweep.grid import (
     CHANGES,

@@ -11,7 +11,7 @@ from warnings import warn
 
 from pydantic import Field, ValidationError
 
-from memplan.capabilities.adapting import ProblemOptions, adapted, aligned
+from memplan.capabilities.reading.adapting import ProblemOptions, adapted, aligned
 from memplan.capabilities.sizes import UNITS
 from memplan.planner.errors import FormatError, InputError, OptionError, sentences_of_options
 from memplan.planner.formats import memplan_json
@@ -202,7 +202,7 @@ class Reader:
         One that a runtime printed of its model needs that, and is of a problem that it says itself.
         """
         # Imported here, and below: few questions come with plans of others.
-        from memplan.capabilities.plan_files import read_plan
+        from memplan.capabilities.reading.plan_files import read_plan
 
         if data == self.data:
             return self.plan_inside(problem)
@@ -219,7 +219,7 @@ class Reader:
 
     def plan_inside(self, problem: Problem) -> Plan:
         """Return the plan inside the file of a problem; raises FormatError if there is none."""
-        from memplan.capabilities.plan_files import (
+        from memplan.capabilities.reading.plan_files import (
             as_its_own_plan_is_of,
             pins_as_plan,
             plan_beside,
