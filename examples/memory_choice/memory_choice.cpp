@@ -19,6 +19,7 @@ constexpr double kNever = 1e300;
 constexpr double kExact = 4e15;          // whole numbers below add up in doubles without rounding
 constexpr int kRounds = 300, kPatience = 12;
 constexpr double kShorter = 0.6, kShortest = 1e-4;
+constexpr size_t kGivenUpAtOnce = 8;      // so many have gone one by one, before two go at once
 constexpr size_t kMostExchanged = 2000;  // buffers, as each is tried in the place of each
 
 template <class T>
@@ -426,6 +427,7 @@ memplan_choice chosen(const memplan_problem &problem, const memplan_home *homes,
   choice.improve(stop);
   made.reason = "a memory was not packed in the work, and no buffer in it can be in another one";
   std::vector<i64> peaks(problem.memory_count, -1);
+  size_t given_up = 0;
   const double seconds = options.seconds;
   for (size_t q = 0; q < peaks.size();) {
     if (peaks[q] < 0) {
@@ -435,10 +437,20 @@ memplan_choice chosen(const memplan_problem &problem, const memplan_home *homes,
       if (part.status == MEMPLAN_OUT_OF_MEMORY) throw std::bad_alloc();
       peaks[q] = part.peak;
     }
-    const size_t to = peaks[q] < 0 ? choice.give_up(q) : q + 1;
-    if (to == MEMPLAN_NONE) return made.row = q, made;
-    if (peaks[q] < 0) peaks[to] = -1;
-    q = peaks[q] < 0 ? std::min(q, to) : to;
+    if (peaks[q] >= 0) {
+      ++q;
+      continue;
+    }
+    // One at a time where few do, and ever more where many must go.
+    const size_t most = given_up + 1 + given_up / kGivenUpAtOnce, before = given_up;
+    size_t next = q;
+    for (; given_up < most; ++given_up) {
+      const size_t to = choice.give_up(q);
+      if (to == MEMPLAN_NONE) break;
+      peaks[to] = -1, next = std::min(next, to);
+    }
+    if (given_up == before) return made.row = q, made;
+    q = next;
   }
   made.cost = choice.cost(), made.reason = "", made.peak = std::accumulate(peaks.begin(), peaks.end(), i64{0});
   made.status = made.cost <= made.cost_bound ? MEMPLAN_OPTIMAL : MEMPLAN_FEASIBLE;
