@@ -109,7 +109,10 @@ def _values(question: str, fields: dict[str, Any]) -> tuple[list[float], float |
 
 
 def _with_files(command: str, folder: Path) -> list[str]:
-    """Return the words of a command; `drawn:NAME` and `generated:N,SEED,ALPHA,SIGMA` become files in a folder."""
+    """Return the words of a command, with files in a folder for problems that are drawn.
+
+    These are `drawn:NAME`, `generated:N,SEED,ALPHA,SIGMA` and `scratchpad:LETTER PERCENT`.
+    """
     words, file = shlex.split(command), folder / "problem.csv"
     for k, word in enumerate(words):
         kind, _, name = word.partition(":")
@@ -119,6 +122,10 @@ def _with_files(command: str, folder: Path) -> list[str]:
             words[k] = str(FOLDERS[kind] / name)
         elif kind == "drawn":
             file.write_bytes(FORMATS["csv"].write_problem(hard_suite.problem(name)))
+            words[k] = str(file)
+        elif kind == "scratchpad":
+            file = folder / "problem.json"
+            file.write_bytes(FORMATS["json"].write_problem(hard_suite.scratchpad(name)))
             words[k] = str(file)
         elif kind == "generated":
             program = [sys.executable, str(GIVEN / "trials" / "generate.py"), *name.split(",")]

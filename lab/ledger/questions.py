@@ -8,7 +8,7 @@ from memplan_library.entries import Entry, ProblemLibrary
 
 from lab.ledger.answers import FOLDERS
 from lab.ledger.rows import WORK_PER_S, Row
-from lab.support.hard_suite import GENERATED, MINIMALLOC
+from lab.support.hard_suite import GENERATED, MINIMALLOC, SCRATCHPADS
 from lab.support.library_answers import WAYS
 
 _MOST_S = {
@@ -34,6 +34,8 @@ _LARGE = {
     "dense 100,000": ("generated:100000,7,.0002,2", 20),
     "random 1,000,000": ("generated:1000000,7,.01,.7", 20),
 }
+_SCRATCHPAD_S = {"A 80": 240, "H 50": 240, "H 80": 240, "": 80}
+"""Counted seconds of choices of memories, which take a processor some 15 or 7."""
 _OF_ENGINES = "library:rules/problems/drawn-conflicts-relative-sharing-28.json"
 """A problem whose ties the exact search does not honour."""
 _OF_ONE = {"few": "prices-in-two-pools", "lemmas": "mixed-alignments", "parts": "models-in-turns"}
@@ -57,6 +59,9 @@ def questions() -> Iterator[Row]:
     for letter in "acdhjk":
         old = f"library:peak/plans/minimalloc-{letter}.csv"
         yield Row(f"keep/{letter}", f"plan 'drawn:{letter.upper()} shrunk 5@1' --keep {old}", WORK_PER_S)
+    for name in SCRATCHPADS:
+        seconds = _SCRATCHPAD_S.get(name, _SCRATCHPAD_S[""])
+        yield Row(f"scratchpad/{name}", f"plan 'scratchpad:{name}'", seconds * WORK_PER_S)
     for name in (*MINIMALLOC, *GENERATED):
         yield Row(f"hard/{name}", f"plan 'drawn:{name}' --solver exact", 4 * WORK_PER_S)
 

@@ -1,11 +1,13 @@
 """Forty hard problems for the exact search: `python -m lab.ledger hard`.
 
 They are of those that took most nodes among some 200 drawn ones: problems of MiniMalloc, and full ones of the
-generator, with a few percent of their buffers removed or shrunk; and tight ones, whose peak is above the bound.
+generator, with a few percent of their buffers removed or shrunk; and tight ones, whose peak is above the bound. Eight
+more are choices of what stays in a scratchpad: `python -m lab.ledger scratchpad`.
 """
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +17,8 @@ from memplan.planner.model.buffer_table import BufferTable
 from memplan.planner.model.problem import Problem
 
 FOLDER = Path(__file__).parents[2] / "examples" / "problems" / "minimalloc"
+_UNIT = 64
+"""Scratchpads and their offsets are multiples of it."""
 GRANULE = 512
 """Sizes of MiniMalloc's problems, shrunk ones too, are multiples of it."""
 SLACK = {"removed": ("1@1", "2@1", "3@1", "5@1"), "shrunk": ("1@1", "2@1", "3@1", "5@1")}
@@ -36,6 +40,27 @@ GENERATED = (
     *(f"tight:n=60,live=8,seed={seed}" for seed in range(2)),
     "tight:n=100,live=10,seed=0",
 )
+SCRATCHPADS = tuple(f"{letter} {percent}" for letter in "ACHK" for percent in (50, 80))
+"""A file of MiniMalloc; the size of a fast memory, in percent of the peak of what is alive."""
+
+
+def scratchpad(name: str) -> Problem:
+    """Return a choice of what stays in a fast memory; each byte outside is moved two to four times."""
+    letter, percent = name.split()
+    table, rng = problem(letter).buffers, random.Random(1)
+    change = np.zeros(int(table.end.max()) + 1, dtype=np.int64)
+    np.add.at(change, table.start, table.size)
+    np.subtract.at(change, table.end, table.size)
+    peak = int(np.cumsum(change).max())
+    rows = [
+        {"id": str(k), "size": size, "start": start, "end": end, "traffic": rng.randint(2, 4) * size}
+        for k, (size, start, end) in enumerate(
+            zip(*map(np.ndarray.tolist, (table.size, table.start, table.end)), strict=True)
+        )
+    ]
+    fast = {"name": "fast", "size": peak * int(percent) // 100 // _UNIT * _UNIT, "alignment": _UNIT}
+    pools = [fast, {"name": "slow", "cost": 1.0, "alignment": _UNIT}]
+    return Problem.model_validate({"buffers": rows, "pools": pools, "objective": "cost"})
 
 
 def problem(name: str) -> Problem:
