@@ -33,11 +33,9 @@ class Selection(NamedTuple):
         for name in (each.removeprefix("-") for each in names):
             if name not in field_names:
                 option, or_format = ("format", f" {', '.join(formats)}, or") if formats else (FIELDS, "")
+                rule = f"{option}: must name{or_format} fields of the answer ({', '.join(field_names)})"
                 meant = did_you_mean(name, (*formats, *field_names), FORMATS if formats else None)
-                listed = "" if meant else f" ({', '.join(field_names)})"
-                raise OptionError(
-                    f"{option}: must name{or_format} fields of the answer{listed}, got {shown(name)}{meant}"
-                )
+                raise OptionError(f"{rule}, got {shown(name)}{meant}")
         wanted = {name for name in names if name[:1] != "-"}
         left_out = {name[1:] for name in names if name[:1] == "-"}
         return cls(frozenset(wanted or field_names) - left_out, frozenset(field_names)) if names else None

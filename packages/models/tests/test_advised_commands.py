@@ -210,11 +210,12 @@ def advising() -> set[tuple[str, str]]:
     for path in (path for folder in PRODUCT for path in (ROOT / folder).rglob("*.py")):
         if "`memplan " not in (text := path.read_text(encoding="utf-8")):
             continue
+        module = path.parent.name if path.stem == "__init__" else path.stem
         tree = ast.parse(text)
         documents = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
         for node in ast.walk(tree):
             if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in documents:
-                found |= {(path.stem, name) for name in re.findall(r"`memplan ([a-z-]+)", node.value)}
+                found |= {(module, name) for name in re.findall(r"`memplan ([a-z-]+)", node.value)}
     return found
 
 
