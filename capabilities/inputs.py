@@ -59,7 +59,7 @@ def read_problem_field(value: object) -> Problem:
 def read_plan_field(value: object, name: str = "plan") -> Plan:
     """Return the plan in a body's field; raises PlanError."""
     content = object_in(value, name, PlanError)
-    if content and "placements" not in content and all(isinstance(offset, int) for offset in content.values()):
+    if memplan_json.are_offsets(content):
         way = '{"placements": [{"id": ID, "pool": NAME, "offset": BYTES}, ...]}'
         raise PlanError(f"{name}: must be a plan, got a list of offsets, {shown(content)} (write {way})")
     try:

@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
+from lab.recompute_agreement import false_claims
 from lab.support.cases import run_cases
 from memplan.capabilities.order.answer import Recomputed
 from memplan.capabilities.order.options import OrderOptions
@@ -55,12 +56,7 @@ def faults(seed: int, tally: Counter[str]) -> Iterator[str]:
     tally["none"] += answer.has_none
     tally["least and proved"] += answer.is_within and answer.extra_cost == answer.extra_cost_lower_bound
     tally["sent"] += bool(answer.points[-1].steps)
-    if answer.has_none and extra is not None:
-        yield f"{limit}: said to be none, where {extra} is the least"
-    if extra is not None and answer.extra_cost_lower_bound > extra:
-        yield f"{limit}: said to be at least {answer.extra_cost_lower_bound}, where {extra} is the least"
-    if answer.is_within and (extra is None or answer.extra_cost < extra):
-        yield f"{limit}: {answer.extra_cost} is less than the least, {extra}"
+    yield from (f"{limit}: {fault}" for fault in false_claims(answer, extra))
     tally["above the least"] += extra is not None and not (answer.is_within and answer.extra_cost == extra)
     yield from unsound(graph, link, answer)
 

@@ -54,17 +54,22 @@ def _answer(graph: OperationGraph, limit: int) -> Recomputed:
     return found
 
 
-def _beside_all(graph: OperationGraph, limit: int, answer: Recomputed, tally: Counter[str]) -> Iterator[str]:
-    """Yield what of an answer is not so among all programs."""
-    costs = costs_of(graph)
-    least = least_extra_cost(graph, costs, limit)
-    tally["none"] += answer.has_none
+def false_claims(answer: Recomputed, least: int | None) -> Iterator[str]:
+    """Yield what an answer says otherwise than the least extra cost of all programs, None without any."""
     if answer.has_none and least is not None:
         yield f"said to be none, where {least} is the least"
     if least is not None and answer.extra_cost_lower_bound > least:
         yield f"said to be at least {answer.extra_cost_lower_bound}, where {least} is the least"
     if answer.is_within and (least is None or answer.extra_cost < least):
         yield f"{answer.extra_cost} is less than the least, {least}"
+
+
+def _beside_all(graph: OperationGraph, limit: int, answer: Recomputed, tally: Counter[str]) -> Iterator[str]:
+    """Yield what of an answer is not so among all programs."""
+    costs = costs_of(graph)
+    least = least_extra_cost(graph, costs, limit)
+    tally["none"] += answer.has_none
+    yield from false_claims(answer, least)
     tally["least and proved"] += answer.is_within and answer.extra_cost == answer.extra_cost_lower_bound
     tally["above the least"] += answer.is_within and answer.extra_cost != least
     for point in answer.points[:-1]:

@@ -194,11 +194,16 @@ def refuse_unless_problem(value: object) -> None:
             raise FormatError(f"must be a problem, got {kind}")
 
 
+def are_offsets(value: Mapping[Any, Any]) -> bool:
+    """Return True for an object that maps buffers to offsets, which is not a plan."""
+    return bool(value) and "placements" not in value and all(isinstance(offset, int) for offset in value.values())
+
+
 def refuse_unless_plan(value: object) -> None:
     """Raise FormatError for a document that is clearly not meant to be a plan."""
     if isinstance(value, Mapping) and "placements" not in value:
-        is_list = bool(value) and all(isinstance(offset, int) for offset in value.values())
-        offsets = "a list of offsets, which `memplan verify PROBLEM FILE` reads" if is_list else _kind(value)
+        reads = "a list of offsets, which `memplan verify PROBLEM FILE` reads"
+        offsets = reads if are_offsets(value) else _kind(value)
         kind = "a problem, which `memplan plan FILE` plans" if "buffers" in value else offsets
         if kind is not None:
             raise FormatError(f"must be a plan, which has placements, got {kind}")

@@ -40,15 +40,8 @@ def can_search(graph: OperationGraph, costs: Sequence[int]) -> bool:
     return is_small and sum(costs) < _MOST_COST and not any(row.may_overwrite for row in graph.ops)
 
 
-def search_states(
-    graph: OperationGraph,
-    costs: Sequence[int],
-    budget: int,
-    most: int | None,
-    control: Control,
-    most_states: int = MOST_STATES,
-) -> Searched:
-    """Search for the cheapest runs within a budget and a cost, up to a number of states."""
+def reruns_of(graph: OperationGraph, costs: Sequence[int]) -> Reruns:
+    """Return the table of a graph whose operations may run again, for the complete searches."""
     kept = set(graph.kept)
     makers = [-1 if v is None else v for v in graph.maker]
     behind = may_run_again(graph)
@@ -57,7 +50,7 @@ def search_states(
     output_first, outputs = rows_of(graph.made)
     before_first, before = rows_of(graph.predecessors)
     behind_first, others = rows_of([sorted(row or ()) for row in behind])
-    reruns = Reruns(
+    return Reruns(
         input_first=input_first,
         input=inputs,
         output_first=output_first,
@@ -74,6 +67,17 @@ def search_states(
         is_there=np.array([bool(graph.readers[t]) or t in kept for t in range(len(makers))], dtype=np.int64),
         is_kept=np.array([t in kept for t in range(len(makers))], dtype=np.int64),
     )
+
+
+def search_states(
+    graph: OperationGraph,
+    costs: Sequence[int],
+    budget: int,
+    most: int | None,
+    control: Control,
+    most_states: int = MOST_STATES,
+) -> Searched:
+    """Search for the cheapest runs within a budget and a cost, up to a number of states."""
     limit = most_states
     if control.counts_work:
         limit = max(1, min(limit, int(control.work_left[0]) // _WORK_PER_NODE))
@@ -87,7 +91,7 @@ def search_states(
         answer=answer,
         flag=control.raised,
     )
-    outcome = least_work(Reference(reruns), Reference(query))
+    outcome = least_work(Reference(reruns_of(graph, costs)), Reference(query))
     steps, cost, bound, nodes = answer.tolist()
     control.spend(_WORK_PER_NODE * nodes)
     if outcome == LEAST:

@@ -163,27 +163,6 @@ MOST_LINKED = 64
 """The most operations, and the most tensors, of a graph with a link whose programs are all searched."""
 
 
-class Linkable(NamedTuple):
-    """The tables of `Reruns`, and the time that the link takes for each tensor; -1 for one that stays."""
-
-    input_first: I64  # (n + 1,)
-    input: I64
-    output_first: I64  # (n + 1,)
-    output: I64
-    before_first: I64  # (n + 1,)
-    before: I64
-    behind_first: I64  # (n + 1,)
-    behind: I64
-    is_again: I64  # (n,)
-    work: I64  # (n,)
-    cost: I64  # (n,)
-    size: I64  # (m,)
-    maker: I64  # (m,)
-    is_there: I64  # (m,)
-    is_kept: I64  # (m,)
-    transfer: I64  # (m,)
-
-
 class LeastTime(NamedTuple):
     """The question for the program of least time within `budget` bytes that takes at most `most`, and its answer.
 
@@ -193,6 +172,7 @@ class LeastTime(NamedTuple):
     budget: int
     most: int
     node_limit: int
+    transfer: I64  # (m,): the time that the link takes for each tensor; -1 for one that stays
     kind: I64  # filled: 0 for runs, 1 for what is sent, 2 for what is fetched
     what: I64  # filled
     start: I64  # filled
@@ -201,7 +181,7 @@ class LeastTime(NamedTuple):
 
 
 least_time = LIBRARY.kernel("least_time", tables=2)
-"""`least_time(linkable, least_time)`: search all programs, those first that may take the least time.
+"""`least_time(reruns, least_time)`: search all programs, those first that may take the least time.
 
 LEAST: the steps in their order, one of the least time. NONE: none takes at most `most`; where answer[2] is 2^60, none
 is within the budget. STOPPED: by the limit or the flag; answer[2] holds.

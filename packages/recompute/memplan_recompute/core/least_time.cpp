@@ -4,42 +4,21 @@
 #include <bit>
 #include <cmath>
 
-#include "stack.hpp"
+#include "reruns.hpp"
 
 namespace memplan::order {
 namespace {
 
-constexpr i64 kEndless = i64{1} << 60, kNothing = -1, kMostBits = 64, kLooksPerNode = 32, kLooksBetweenFlags = 1024;
-constexpr i64 kCompared = 128;  // states with the same in memory that are compared with a new one
-constexpr double kRounding = 1e-12;
+constexpr i64 kNothing = -1, kMostBits = 64;
 enum Kind : i64 { kRun, kSend, kFetch, kKinds, kDrop = kKinds, kAdvance };
-enum Outcome : i64 { kLeast = 1, kNone = 0, kStopped = -1 };
 enum Answer : i64 { kSteps, kTime, kBound, kNodes };
 
-// See `Linkable` and `LeastTime` in kernels.py.
-struct Linkable {
-  Array<i64> input_first;
-  Array<i64> input;
-  Array<i64> output_first;
-  Array<i64> output;
-  Array<i64> before_first;
-  Array<i64> before;
-  Array<i64> behind_first;
-  Array<i64> behind;
-  Array<i64> is_again;
-  Array<i64> work;
-  Array<i64> cost;
-  Array<i64> size;
-  Array<i64> maker;
-  Array<i64> is_there;
-  Array<i64> is_kept;
-  Array<i64> transfer;
-};
-
+// See `LeastTime` in kernels.py.
 struct LeastTime {
   i64 budget;
   i64 most;
   i64 node_limit;
+  Array<i64> transfer;
   Array<i64> kind;
   Array<i64> what;
   Array<i64> start;
@@ -62,12 +41,6 @@ struct Operation {
   u64 across;          // what is surely of use both before and behind
   i64 above;           // bytes above the budget while it runs, if all of that is in memory
   i64 tail;            // the time behind the fetch of the last of it, at least
-};
-
-// Bytes that may be away while an operation runs, and what it takes to make them again.
-struct Freed {
-  i64 maker, bytes;
-  double per_byte;
 };
 
 // What has run, what is in memory, what has a copy at the other end, and what is under way with the time that it takes
@@ -102,7 +75,7 @@ class Search {
   }
 
  public:
-  Search(Arena &arena, const Linkable &graph, const LeastTime &query)
+  Search(Arena &arena, const Reruns &graph, const LeastTime &query)
       : graph_(graph), query_(query), n_(graph.work.size), m_(graph.size.size), operations_(arena.array<Operation>(n_)),
         freed_{arena.array<Freed>(n_ * n_ + 1)}, freed_first_(arena.array<i64>(n_ + 1)),
         nodes_{arena.uncleared<Node>(query.node_limit + 1)}, queue_{arena.uncleared<i64>(query.node_limit + 1)},
@@ -181,8 +154,8 @@ class Search {
   // For each operation, list what is surely of use both before and behind, and what of it can be made again.
   void list_freed() {
     for (i64 t = 0; t < m_; ++t)
-      if (graph_.transfer[t] > 0)
-        speed_ = std::max(speed_, static_cast<double>(graph_.size[t]) / static_cast<double>(graph_.transfer[t]));
+      if (query_.transfer[t] > 0)
+        speed_ = std::max(speed_, static_cast<double>(graph_.size[t]) / static_cast<double>(query_.transfer[t]));
     for (i64 v = 0; v < n_; ++v)
       each(operations_[v].before, [&](i64 u) { operations_[v].earlier |= bit(u) | operations_[u].earlier; });
     for (i64 v = 0; v < n_; ++v) each(operations_[v].earlier, [&](i64 u) { operations_[u].later |= bit(v); });
@@ -205,7 +178,7 @@ class Search {
         row.across |= bit(t);
         row.above += graph_.size[t];
         if (maker >= 0) bytes[maker] += graph_.size[t];
-        if (graph_.transfer[t] >= 0) row.tail = std::min(row.tail, tail);
+        if (query_.transfer[t] >= 0) row.tail = std::min(row.tail, tail);
       }
       freed_first_[v] = freed_.size;
       for (i64 w = 0; w < n_; ++w)
@@ -329,7 +302,7 @@ class Search {
         begin(at, node, kRun, v, row.cost);
     }
     each(state.memory & use & ~state.apart, [&](i64 t) {
-      if (send < 0 && graph_.transfer[t] >= 0) begin(at, node, kSend, t, graph_.transfer[t]);
+      if (send < 0 && query_.transfer[t] >= 0) begin(at, node, kSend, t, query_.transfer[t]);
     });
     const u64 made = run >= 0 ? operations_[run].makes : 0;
     each(state.apart & use & ~state.memory & ~made, [&](i64 t) {
@@ -337,7 +310,7 @@ class Search {
       if (bytes + graph_.size[t] > query_.budget)
         is_tight = true;
       else
-        begin(at, node, kFetch, t, graph_.transfer[t]);
+        begin(at, node, kFetch, t, query_.transfer[t]);
     });
     // What is in memory is given up where something does not fit beside it; what takes no bytes need not be.
     if (is_tight)
@@ -455,7 +428,7 @@ class Search {
     return outcome;
   }
 
-  const Linkable &graph_;
+  const Reruns &graph_;
   const LeastTime &query_;
   i64 n_, m_;
   u64 kept_ = 0, given_ = 0;
@@ -473,7 +446,7 @@ class Search {
 }  // namespace
 }  // namespace memplan::order
 
-MEMPLAN_KERNEL memplan_least_time(const memplan::order::Linkable *graph, const memplan::order::LeastTime *query) {
+MEMPLAN_KERNEL memplan_least_time(const memplan::order::Reruns *graph, const memplan::order::LeastTime *query) {
   if (graph->work.size > memplan::order::kMostBits || graph->size.size > memplan::order::kMostBits)
     return memplan::order::kStopped;
   memplan::Allocator allocator;

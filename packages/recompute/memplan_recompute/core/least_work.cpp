@@ -4,35 +4,14 @@
 #include <bit>
 #include <cmath>
 
-#include "stack.hpp"
+#include "reruns.hpp"
 
 namespace memplan::order {
 namespace {
 
-constexpr i64 kWords = 2, kMostBits = 64 * kWords, kEndless = i64{1} << 60;
-constexpr i64 kCompared = 128;  // states with the same operations run that are compared with a new one
-constexpr double kRounding = 1e-12;
-constexpr i64 kLooksPerNode = 32, kLooksBetweenFlags = 1024;
+constexpr i64 kWords = 2, kMostBits = 64 * kWords;
 
-// See `Reruns` and `LeastWork` in kernels.py.
-struct Reruns {
-  Array<i64> input_first;
-  Array<i64> input;
-  Array<i64> output_first;
-  Array<i64> output;
-  Array<i64> before_first;
-  Array<i64> before;
-  Array<i64> behind_first;
-  Array<i64> behind;
-  Array<i64> is_again;
-  Array<i64> work;
-  Array<i64> cost;
-  Array<i64> size;
-  Array<i64> maker;
-  Array<i64> is_there;
-  Array<i64> is_kept;
-};
-
+// See `LeastRuns` in kernels.py.
 struct LeastRuns {
   i64 budget;
   i64 most;
@@ -42,7 +21,6 @@ struct LeastRuns {
   Array<i64> flag;
 };
 
-enum Outcome : i64 { kLeast = 1, kNone = 0, kStopped = -1 };
 enum Answer : i64 { kSteps, kCost, kBound, kNodes };
 
 // A set of operations or of tensors.
@@ -82,12 +60,6 @@ struct Operation {
   Bits behind;  // operations behind which it must not run again
   bool is_again;
   i64 work, cost;
-};
-
-// Bytes that may be away while an operation runs for the first time, and what it costs to make them again.
-struct Freed {
-  i64 maker, bytes;
-  double per_byte;
 };
 
 // What has run and what is in memory, for which cost; no program through here costs less than `least`.

@@ -6,12 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from memplan.capabilities.order.search.parts import rows_of
 from memplan.solvers.core.tables import Reference
 from memplan.solvers.search.control import Control
-from memplan_recompute.again import may_run_again
-from memplan_recompute.core.kernels import LEAST, MOST_LINKED, NONE, LeastTime, Linkable, least_time
+from memplan_recompute.core.kernels import LEAST, MOST_LINKED, NONE, LeastTime, least_time
 from memplan_recompute.offload.steps import KINDS, Linked, Step
+from memplan_recompute.states import reruns_of
 
 _ENDLESS = 2**60
 _MOST = 2**50
@@ -42,46 +41,22 @@ def can_search(program: Linked) -> bool:
 
 def search_all(program: Linked, budget: int, most: int | None, control: Control, states: int = MOST_STATES) -> Timed:
     """Search for the least time within a budget, or of at most `most`, until so many states are entered."""
-    graph, kept, n = program.graph, set(program.graph.kept), len(program.graph.ops)
-    behind = may_run_again(graph)
-    needs = [sorted({*row.inputs, *row.outputs}.difference(graph.made[v])) for v, row in enumerate(graph.ops)]
-    input_first, inputs = rows_of(needs)
-    output_first, outputs = rows_of(graph.made)
-    before_first, before = rows_of(graph.predecessors)
-    behind_first, others = rows_of([sorted(row or ()) for row in behind])
-    tables = Linkable(
-        input_first=input_first,
-        input=inputs,
-        output_first=output_first,
-        output=outputs,
-        before_first=before_first,
-        before=before,
-        behind_first=behind_first,
-        behind=others,
-        is_again=np.array([row is not None for row in behind], dtype=np.int64),
-        work=np.array([row.work for row in graph.ops], dtype=np.int64),
-        cost=np.array(program.costs, dtype=np.int64),
-        size=np.array(graph.counted, dtype=np.int64),
-        maker=np.array([-1 if v is None else v for v in graph.maker], dtype=np.int64),
-        is_there=np.array([bool(graph.readers[t]) or t in kept for t in range(len(graph.size))], dtype=np.int64),
-        is_kept=np.array([t in kept for t in range(len(graph.size))], dtype=np.int64),
-        transfer=np.array([-1 if each is None else each for each in program.transfer], dtype=np.int64),
-    )
     limit = states
     if control.counts_work:
         limit = max(1, min(limit, int(control.work_left[0]) // WORK_PER_STATE))
-    room = _STEPS * max(1, n)
+    room = _STEPS * max(1, len(program.graph.ops))
     query = LeastTime(
         budget=budget,
         most=_ENDLESS - 1 if most is None else most,
         node_limit=limit,
+        transfer=np.array([-1 if each is None else each for each in program.transfer], dtype=np.int64),
         kind=np.zeros(room, dtype=np.int64),
         what=np.zeros(room, dtype=np.int64),
         start=np.zeros(room, dtype=np.int64),
         answer=np.zeros(4, dtype=np.int64),
         flag=control.raised,
     )
-    outcome = least_time(Reference(tables), Reference(query))
+    outcome = least_time(Reference(reruns_of(program.graph, program.costs)), Reference(query))
     count, time, bound, nodes = query.answer.tolist()
     control.spend(WORK_PER_STATE * nodes)
     if outcome == LEAST:
