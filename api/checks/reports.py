@@ -14,9 +14,9 @@ from pydantic_core import to_json
 
 from memplan.capabilities.check.check import CAPABILITY, Check
 from memplan.capabilities.check.pools import RULES, CheckedPool, Failure, Rule
-from memplan.capabilities.sizes import size_text
 from memplan.planner import __version__
 from memplan.planner.errors import shown
+from memplan.planner.model.sizes import size_text
 
 _MARKUP = re.compile(r"([\\`*_{}\[\]<>()#+!|~&-])")
 _MOST_CAUSES = 20

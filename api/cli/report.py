@@ -12,12 +12,12 @@ from rich.table import Table
 
 from memplan.api.reports.solver_facts import OF_OTHERS, SolverFacts
 from memplan.capabilities.plan.answers import headline
-from memplan.capabilities.sizes import size_text
 from memplan.planner.bounds.lower_bound import live_bytes
 from memplan.planner.errors import shown
 from memplan.planner.instance.compile import compile_problem
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
+from memplan.planner.model.sizes import size_text
 from memplan.planner.verify.peak_growth import Id, LiveSet, occupancies
 
 _CHART_COLUMNS, _CHART_ROWS = 64, 6

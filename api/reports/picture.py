@@ -13,9 +13,9 @@ from math import ceil, log2
 
 import numpy as np
 
-from memplan.capabilities.sizes import size_text
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Pool, Problem
+from memplan.planner.model.sizes import size_text
 from memplan.planner.verify.peak_growth import LiveSet, occupancies
 
 _WIDTH, _PANEL, _LEFT, _RIGHT, _TOP, _BOTTOM = 900, 420, 80, 20, 30, 50

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Protocol
 
-from memplan.capabilities.sizes import UNLIMITED, named_size, parse_size, with_capacities
 from memplan.planner.errors import Option, OptionError, shown
 from memplan.planner.instance.canonical import problem_hash
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Pool, Problem
+from memplan.planner.model.sizes import UNLIMITED, named_size, parse_size, with_capacities
 
 _MOST_PERCENT = 1_000_000
 

@@ -9,11 +9,11 @@ from pydantic import Field
 
 from memplan.capabilities.capability import ForeignOptions, Seconds
 from memplan.capabilities.reading import ReadOptions
-from memplan.capabilities.sizes import MacsRatio
 from memplan.planner import formats
 from memplan.planner.errors import OptionError, shown
 from memplan.planner.errors.did_you_mean import meant
 from memplan.planner.model.rows import Bytes
+from memplan.planner.model.sizes import MacsRatio
 from memplan.planner.systems import systems
 from memplan.systems.writing import EXPORTERS
 

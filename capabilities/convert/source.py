@@ -6,11 +6,11 @@ from typing import Any
 
 from memplan.capabilities.convert.answer import Converted, ReaderWarning
 from memplan.capabilities.reading import Reader
-from memplan.capabilities.sizes import size_text
 from memplan.planner import formats
 from memplan.planner.errors import OptionError
 from memplan.planner.instance.audit import verify
 from memplan.planner.model.problem import Problem
+from memplan.planner.model.sizes import size_text
 from memplan.systems import reading as importers
 from memplan.systems.imported import Imported
 from memplan.systems.model_graph import graph_of_imported

@@ -19,13 +19,13 @@ from memplan.capabilities.graph_inputs import GRAPH
 from memplan.capabilities.inputs import EXAMPLE, PROBLEM
 from memplan.capabilities.question import Input, Question
 from memplan.capabilities.reading import Reader
-from memplan.capabilities.sizes import with_capacities
 from memplan.capabilities.verify.peaks import PoolPeak, pool_peaks
 from memplan.planner.errors import InputError, OptionError, shown
 from memplan.planner.liveness.ordered import problem_of_order
 from memplan.planner.model.plan import Explanation, Plan, StopReason
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import MAX_BYTES
+from memplan.planner.model.sizes import with_capacities
 from memplan.planner.operations.graph import OperationGraph
 from memplan.planner.verify.placed import PlacedBuffers
 from memplan.planner.verify.places import places

@@ -12,7 +12,6 @@ from pydantic import Field
 from memplan.capabilities.capability import Answer, Capability, CapabilityOptions, Control
 from memplan.capabilities.graph_inputs import OPERATIONS
 from memplan.capabilities.inputs import PLAN
-from memplan.capabilities.sizes import size_text
 from memplan.planner.errors import counted
 from memplan.planner.liveness import Analysis, Reading, analyse, expand, pose, problem_of
 from memplan.planner.liveness.activations import CallWorkspace
@@ -20,6 +19,7 @@ from memplan.planner.liveness.lifetimes import Liveness, Temporaries
 from memplan.planner.liveness.shadow import Clobber, shadow
 from memplan.planner.model.plan import Plan, Status
 from memplan.planner.model.problem import Problem
+from memplan.planner.model.sizes import size_text
 from memplan.planner.operations.operations import Operations
 from memplan.solvers.portfolio.solve import solve
 from memplan.systems.tvm.relay_storages import StoragePlan, plan_storages

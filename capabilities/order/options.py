@@ -10,9 +10,9 @@ from memplan.capabilities.capability import SearchOptions, Seconds
 from memplan.capabilities.question import Question
 from memplan.capabilities.reading import Reader
 from memplan.capabilities.searches import require_search
-from memplan.capabilities.sizes import refuse
 from memplan.planner.errors import OptionError, shown
 from memplan.planner.model.rows import Alignment, Bytes
+from memplan.planner.model.sizes import refuse
 from memplan.planner.operations.graph import OperationGraph
 from memplan.planner.operations.graph_variants import with_overwriting, with_resident_counted
 from memplan.solvers.portfolio.options import percentage

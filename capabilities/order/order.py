@@ -16,8 +16,8 @@ from memplan.capabilities.order.search.solve import LARGE, given_order
 from memplan.capabilities.order.ways import ways_of_least_work, with_cheapest_ways
 from memplan.capabilities.question import Question
 from memplan.capabilities.searches import search
-from memplan.capabilities.sizes import gap_text
 from memplan.planner.errors import OperationsError
+from memplan.planner.model.sizes import gap_text
 from memplan.planner.operations.graph import OperationGraph
 from memplan.planner.operations.graph_variants import in_ways
 from memplan.planner.operations.order_check import peak_of

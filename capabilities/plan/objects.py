@@ -11,11 +11,11 @@ from memplan.capabilities.inputs import object_in, problem_json, problem_subject
 from memplan.capabilities.question import Input, Question, Subject
 from memplan.capabilities.reading import Reader, ReadOptions
 from memplan.capabilities.searches import search
-from memplan.capabilities.sizes import gap_text, size_text
 from memplan.planner.errors import FormatError, ProblemError, counted
 from memplan.planner.formats import memplan_json
 from memplan.planner.model.objects import ObjectsProblem, SharedObject
 from memplan.planner.model.problem import Problem
+from memplan.planner.model.sizes import gap_text, size_text
 from memplan.planner.verify.shared_objects import violations
 
 _SWEEP = 0.6

@@ -13,11 +13,11 @@ from memplan.capabilities.plan.answers import PLAN_EXITS, lines, plan_status, re
 from memplan.capabilities.plan.objects import PROBLEM_OR_OBJECTS, ObjectsAnswer, share_objects
 from memplan.capabilities.plan.reason import REASON_S, refuse_own_planner, with_reason
 from memplan.capabilities.searches import search
-from memplan.capabilities.sizes import Size, gap_text, refuse
 from memplan.planner.errors import OptionError, shown
 from memplan.planner.model.objects import ObjectsProblem
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
+from memplan.planner.model.sizes import Size, gap_text, refuse
 from memplan.solvers.portfolio.options import MAX_TIME_LIMIT_S, SolveOptions
 from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.search.control import silent

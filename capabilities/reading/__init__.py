@@ -12,13 +12,13 @@ from warnings import warn
 from pydantic import Field, ValidationError
 
 from memplan.capabilities.reading.adapting import ProblemOptions, adapted, aligned
-from memplan.capabilities.sizes import UNITS
 from memplan.planner.errors import FormatError, InputError, OptionError, sentences_of_options
 from memplan.planner.formats import memplan_json
 from memplan.planner.instance.canonical import problem_hash
 from memplan.planner.model.finding import Finding
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
+from memplan.planner.model.sizes import UNITS
 from memplan.systems import reading as importers
 from memplan.systems.imported import Imported
 from memplan.systems.model_options import ModelOptions

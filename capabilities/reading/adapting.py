@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
-from memplan.capabilities.sizes import parse_size, with_capacities
 from memplan.planner.errors import OptionError, shown
 from memplan.planner.model.problem import Pool, Problem, with_fields, with_profile
 from memplan.planner.model.rows import WireValue, as_tuple
+from memplan.planner.model.sizes import parse_size, with_capacities
 
 if TYPE_CHECKING:
     from memplan.planner.operations.operations import Operations

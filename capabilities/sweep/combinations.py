@@ -27,7 +27,6 @@ from memplan.capabilities.inputs import EXAMPLE, PLAN, PROBLEM, read_plan_field
 from memplan.capabilities.plan.plan import PlanOptions, plan
 from memplan.capabilities.question import Input, Question
 from memplan.capabilities.reading.adapting import aligned
-from memplan.capabilities.sizes import parse_size, refuse, size_text
 from memplan.capabilities.sweep.grid import (
     CHANGES,
     MOST_COMBINATIONS,
@@ -43,6 +42,7 @@ from memplan.planner.errors import OptionError, sentences, shown
 from memplan.planner.model.plan import Plan, PoolUse, Status, StopReason
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import MAX_BYTES, Alignment, Bytes, Name, WireValue, as_tuple
+from memplan.planner.model.sizes import parse_size, refuse, size_text
 from memplan.solvers.portfolio.options import SolveOptions
 
 SizesOf = Mapping[str, range | tuple[int, ...]]

@@ -10,10 +10,10 @@ from pydantic import Field
 
 from memplan.capabilities.capability import Answer
 from memplan.capabilities.plan.replanning.replan import replan
-from memplan.capabilities.sizes import gap_text
 from memplan.planner.errors import counted, shown
 from memplan.planner.model.plan import Ids, Plan
 from memplan.planner.model.problem import Problem
+from memplan.planner.model.sizes import gap_text
 from memplan.planner.verify.placed import PlacedBuffers
 from memplan.planner.verify.tie_rules import most_used
 from memplan.solvers.portfolio.options import DEFAULT_TIME_LIMIT_S

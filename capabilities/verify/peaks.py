@@ -10,12 +10,12 @@ from typing import Literal
 import numpy as np
 
 from memplan.capabilities.capability import Answer
-from memplan.capabilities.sizes import gap_text, size_text
 from memplan.planner.errors import shown
 from memplan.planner.model.buffer_table import ABSENT, I64
 from memplan.planner.model.plan import Ids, Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import Id
+from memplan.planner.model.sizes import gap_text, size_text
 from memplan.planner.verify.placed import PlacedBuffers
 from memplan.planner.verify.places import LowestPlaces
 from memplan.solvers.certificates.goals import kind_of

@@ -16,9 +16,9 @@ from memplan.api.cli.streams import PAGE, format_for, suffix_of, write
 from memplan.api.reports.plan_formats import write_plan
 from memplan.capabilities.check.budgets import read_budgets
 from memplan.capabilities.plan.baseline import write_baseline
-from memplan.capabilities.sizes import UNLIMITED
 from memplan.planner.errors import OptionError
 from memplan.planner.instance.audit import verify
+from memplan.planner.model.sizes import UNLIMITED
 
 _BUDGETS = (
     "A TOML file with the budgets of all models in a folder, and how each is read: a table for "

@@ -26,9 +26,9 @@ from memplan.api.cli.streams import (
 from memplan.capabilities.check.budgets import Tolerance
 from memplan.capabilities.check.check import CAPABILITY, Check, CheckOptions, lines, unread
 from memplan.capabilities.reading import ReadOptions
-from memplan.capabilities.sizes import UNLIMITED, named_size
 from memplan.planner.errors import FormatError, OptionError, shown
 from memplan.planner.model.problem import Problem
+from memplan.planner.model.sizes import UNLIMITED, named_size
 from memplan.planner.systems import file_readers
 
 _FILES = {spelled(each.name)[0][2:]: each.name for each in CAPABILITY.inputs if each.named_by_flag}

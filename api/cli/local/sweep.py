@@ -10,8 +10,8 @@ from memplan.api.cli.flags import ON
 from memplan.api.cli.from_capability import CommandExtras, Invocation
 from memplan.api.cli.local.several_files import more, run_each
 from memplan.api.cli.streams import PAGE
-from memplan.capabilities.sizes import size_text
 from memplan.planner.model.problem import Problem
+from memplan.planner.model.sizes import size_text
 
 _COLUMNS = ("status", "cost", "cost_lower_bound", "peak", "lower_bound")
 

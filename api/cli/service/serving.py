@@ -11,8 +11,8 @@ import typer
 
 from memplan.api.cli.flags import Host, Port
 from memplan.api.cli.running import Interrupted
-from memplan.capabilities.sizes import parse_size
 from memplan.planner.errors import OptionError
+from memplan.planner.model.sizes import parse_size
 
 
 def serve(

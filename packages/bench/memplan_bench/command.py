@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from memplan.api.cli.flags import seconds_limit
-from memplan.capabilities.sizes import parse_size
 from memplan.planner.errors import OptionError, shown
+from memplan.planner.model.sizes import parse_size
 
 REGRESSED = 1
 FOUND_WRONG = 3

@@ -17,9 +17,9 @@ from memplan_page.file_page import packed_view, plan_page, plan_view
 from lab import page_bundles
 from memplan import Buffer, Plan, Pool, Problem, read_problem, shapes, solve
 from memplan.capabilities.shapes.symbolic_input import EXAMPLE
-from memplan.capabilities.sizes import parse_size, size_text
 from memplan.planner.model.buffer_table import BufferTable, column
 from memplan.planner.model.placement_table import PlacementTable
+from memplan.planner.model.sizes import parse_size, size_text
 from memplan.planner.symbols.problem import SymbolicProblem
 from packages.page.tests.browser import Tab, tab, wait_until
 from tests.support.depth import DEPTH

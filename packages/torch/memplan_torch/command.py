@@ -24,9 +24,9 @@ from memplan.api.cli.streams import (
     write,
 )
 from memplan.capabilities.reading import validated
-from memplan.capabilities.sizes import size_text
 from memplan.planner.errors import OptionError
 from memplan.planner.errors.extras import require
+from memplan.planner.model.sizes import size_text
 from memplan_torch import graph_fits
 from memplan_torch.graph_fits import GraphFits
 from memplan_torch.inside.answer import FitsAnswer, SnapshotAnswer, Ways, fits_of_snapshot

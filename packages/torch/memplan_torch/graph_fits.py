@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from memplan.capabilities.capability import Answer
 from memplan.capabilities.reading import validated
-from memplan.capabilities.sizes import size_text
 from memplan.planner.errors import FormatError
+from memplan.planner.model.sizes import size_text
 from memplan.solvers.portfolio.solve import solve
 from memplan.systems.model_options import ModelOptions
 from memplan.systems.reading import detect, read_model

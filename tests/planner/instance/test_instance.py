@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memplan.capabilities.sizes import gap_text
 from memplan.planner.instance.compile import compile_problem, lift
 from memplan.planner.instance.instance import Instance
 from memplan.planner.instance.objective import cost_of, rounded_down, score
@@ -22,6 +21,7 @@ from memplan.planner.model.placement_table import PlacementTable
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import Placement
+from memplan.planner.model.sizes import gap_text
 from memplan.planner.verify.verifier import verify
 from tests.support.families import conflicts, families
 from tests.support.oracle import best_score

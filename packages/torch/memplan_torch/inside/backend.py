@@ -21,8 +21,8 @@ from memplan.capabilities.order.options import OrderOptions
 from memplan.capabilities.order.order import order
 from memplan.capabilities.order.search.solve import order_operations
 from memplan.capabilities.reading import validated
-from memplan.capabilities.sizes import Size
 from memplan.planner.errors import FormatError
+from memplan.planner.model.sizes import Size
 from memplan.planner.operations.graph import GraphOperation, OperationGraph
 from memplan_torch.files.fx import values_of
 from memplan_torch.inside.graphs import ModuleGraph, flops_of, graph_of

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from memplan.capabilities.sizes import size_text
 from memplan.planner.model.intervals import merged
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.problem_fields import Pool
 from memplan.planner.model.rows import Buffer
+from memplan.planner.model.sizes import size_text
 from memplan.solvers.portfolio.solve import solve
 from memplan_torch.files.caching_allocator import Block, CachingAllocator, OutOfMemoryError
 from memplan_torch.files.snapshot import lifetime, pools_of

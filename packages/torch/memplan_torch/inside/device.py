@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, Field
 
 from memplan.capabilities.capability import CapabilityOptions
-from memplan.capabilities.sizes import Size
+from memplan.planner.model.sizes import Size
 from memplan_torch.files.allocator_settings import ROUNDING, AllocatorSettings, settings_of
 from memplan_torch.files.storages import StepMemory, Storage
 

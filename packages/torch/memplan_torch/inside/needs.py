@@ -8,8 +8,8 @@ from typing import Any
 
 from torch.fx.node import map_arg
 
-from memplan.capabilities.sizes import size_text
 from memplan.planner.errors import FormatError, OptionError
+from memplan.planner.model.sizes import size_text
 from memplan.planner.operations.order_check import bytes_along
 from memplan_torch.files.fx import values_of
 from memplan_torch.inside.graphs import graph_of, is_view
