@@ -30,10 +30,10 @@ from memplan.api.request_bodies import (
 )
 from memplan.api.settings import Settings
 from memplan.capabilities.capability import Capability, CapabilityOptions, Control
-from memplan.capabilities.extent import MOST_EXPANDED, Extent, check_expanded
+from memplan.capabilities.inputs.extent import MOST_EXPANDED, Extent, check_expanded
+from memplan.capabilities.inputs.question import Input, Question, read_inputs
 from memplan.capabilities.plan.answers import problem_in_heaps
 from memplan.capabilities.plan.plan import PlanOptions
-from memplan.capabilities.question import Input, Question, read_inputs
 from memplan.capabilities.reading import OF_PLANS, Reader, ReadOptions, reading_of_plan, validated, with_reading
 from memplan.capabilities.reading.adapting import adapted, aligned
 from memplan.capabilities.wire import read_question

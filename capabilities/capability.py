@@ -10,8 +10,8 @@ from typing import Annotated, Any, Generic, NamedTuple, Self, TypeVar, get_args,
 from pydantic import BaseModel, Field
 from pydantic_core import to_json
 
-from memplan.capabilities.extent import Extent
-from memplan.capabilities.question import Input, Question, plan_refuted
+from memplan.capabilities.inputs.extent import Extent
+from memplan.capabilities.inputs.question import Input, Question, plan_refuted
 from memplan.planner.errors import InvalidPlanError, OptionError
 from memplan.planner.fixed import fixed
 from memplan.planner.model.rows import Value

@@ -11,7 +11,7 @@ from pydantic_core import to_json
 
 from memplan.capabilities.capability import Capability, CapabilityOptions
 from memplan.capabilities.inputs import object_in
-from memplan.capabilities.question import Question, read_inputs
+from memplan.capabilities.inputs.question import Question, read_inputs
 from memplan.planner.errors import FormatError, OptionError, sentences_of_options, shown
 from memplan.planner.formats import memplan_json
 

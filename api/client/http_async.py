@@ -31,7 +31,7 @@ from memplan.api.options import NO_OPTIONS, Options
 from memplan.api.service.cache.canonical_plan import translated
 from memplan.api.service.cache.compiled_problem import CompiledProblem
 from memplan.capabilities.capability import Capability, CapabilityOptions
-from memplan.capabilities.question import Question
+from memplan.capabilities.inputs.question import Question
 from memplan.capabilities.reading import validated
 from memplan.capabilities.registry import CAPABILITIES
 from memplan.capabilities.wire import written_body

@@ -19,7 +19,7 @@ from memplan.capabilities.cascade.timing.figures import Run
 from memplan.capabilities.cascade.timing.inputs import TARGET
 from memplan.capabilities.cascade.timing.network_run import NetworkStep, run_step
 from memplan.capabilities.cascade.timing.target import Target
-from memplan.capabilities.graph_inputs import GRAPH
+from memplan.capabilities.inputs.graphs import GRAPH
 from memplan.capabilities.order.options import unaligned_graph
 from memplan.capabilities.order.room_inside import with_room_inside
 from memplan.planner.errors import OptionError, shown

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from memplan.capabilities.check.pools import Failure
 from memplan.capabilities.convert.answer import RuntimeArena
-from memplan.capabilities.question import Input, Question
+from memplan.capabilities.inputs.question import Input, Question
 from memplan.capabilities.reading import Reader
 from memplan.planner.errors import FormatError, InputError, sentences, shown
 from memplan.systems.arena import rules_of, scratch_flags

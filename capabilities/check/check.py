@@ -16,6 +16,7 @@ from memplan.capabilities.check.difference import Difference, difference_of, lin
 from memplan.capabilities.check.pools import CheckedPool, Failure, checked_pools, failures_of
 from memplan.capabilities.convert.answer import RuntimeArena
 from memplan.capabilities.inputs import EXAMPLE, EXAMPLE_PLAN, PLAN, PROBLEM, PlanAndProblem
+from memplan.capabilities.inputs.question import Input, Question, plan_refuted
 from memplan.capabilities.plan.baseline import (
     Baseline,
     as_baseline,
@@ -27,7 +28,6 @@ from memplan.capabilities.plan.baseline import (
 )
 from memplan.capabilities.plan.plan import PlanOptions
 from memplan.capabilities.plan.plan import plan as make_plan
-from memplan.capabilities.question import Input, Question, plan_refuted
 from memplan.capabilities.reading import Reader
 from memplan.planner.errors import Option, OptionError, PlanError
 from memplan.planner.model.placement_table import PlacementTable

@@ -10,8 +10,8 @@ from memplan.capabilities.convert.answer import Converted, RuntimeArena, Written
 from memplan.capabilities.convert.options import MODELS, OBJECTS, PROGRAMS, TFLITE, ConvertOptions
 from memplan.capabilities.convert.source import facts_of_source, program_of, with_program
 from memplan.capabilities.inputs import FILE, PLAN, Base64, problem_json
+from memplan.capabilities.inputs.question import Question
 from memplan.capabilities.plan.plan import plan as make_plan
-from memplan.capabilities.question import Question
 from memplan.capabilities.reading import Reader
 from memplan.planner.errors import OptionError
 from memplan.planner.formats import FORMATS, memplan_json

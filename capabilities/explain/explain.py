@@ -15,9 +15,9 @@ from memplan.capabilities.explain.reasons.reasoning import reason_of
 from memplan.capabilities.explain.repairs.repair import repairs_of
 from memplan.capabilities.explain.values import ExplainOptions, Repairs, WhatIf
 from memplan.capabilities.explain.what_if import what_if
-from memplan.capabilities.graph_inputs import GRAPH
 from memplan.capabilities.inputs import EXAMPLE, PROBLEM
-from memplan.capabilities.question import Input, Question
+from memplan.capabilities.inputs.graphs import GRAPH
+from memplan.capabilities.inputs.question import Input, Question
 from memplan.capabilities.reading import Reader
 from memplan.capabilities.verify.peaks import PoolPeak, pool_peaks
 from memplan.planner.errors import InputError, OptionError, shown

@@ -10,8 +10,8 @@ from typing import Literal, get_args
 from pydantic import Field
 
 from memplan.capabilities.capability import Answer, Capability, CapabilityOptions, Control
-from memplan.capabilities.graph_inputs import OPERATIONS
 from memplan.capabilities.inputs import PLAN
+from memplan.capabilities.inputs.graphs import OPERATIONS
 from memplan.planner.errors import counted
 from memplan.planner.liveness import Analysis, Reading, analyse, expand, pose, problem_of
 from memplan.planner.liveness.activations import CallWorkspace

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, Field
 
 from memplan.capabilities.capability import SearchOptions, Seconds
-from memplan.capabilities.question import Question
+from memplan.capabilities.inputs.question import Question
 from memplan.capabilities.reading import Reader
 from memplan.capabilities.searches import require_search
 from memplan.planner.errors import OptionError, shown

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from memplan.capabilities.capability import Capability, ChartView, Control
-from memplan.capabilities.graph_inputs import GRAPH
+from memplan.capabilities.inputs.graphs import GRAPH
+from memplan.capabilities.inputs.question import Question
 from memplan.capabilities.order.answer import OrderAnswer
 from memplan.capabilities.order.certificate import TIME_LIMIT_S as CERTIFICATE_S
 from memplan.capabilities.order.certificate import certify_order
@@ -14,7 +15,6 @@ from memplan.capabilities.order.placement import order_and_place
 from memplan.capabilities.order.search.regions import with_orders_inside
 from memplan.capabilities.order.search.solve import LARGE, given_order
 from memplan.capabilities.order.ways import ways_of_least_work, with_cheapest_ways
-from memplan.capabilities.question import Question
 from memplan.capabilities.searches import search
 from memplan.planner.errors import OperationsError
 from memplan.planner.model.sizes import gap_text

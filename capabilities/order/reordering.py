@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from memplan.capabilities.graph_inputs import read_operations_field
+from memplan.capabilities.inputs.graphs import read_operations_field
 from memplan.capabilities.order.answer import OrderAnswer
 from memplan.capabilities.order.placement import order_and_place, order_and_pose
 from memplan.capabilities.order.search.regions import OrderedRegions

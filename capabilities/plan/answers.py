@@ -6,8 +6,8 @@ from typing import Any
 
 from pydantic_core import to_json
 
+from memplan.capabilities.inputs.question import Question, plan_refuted
 from memplan.capabilities.plan.objects import ObjectsAnswer, objects_lines, objects_refuted
-from memplan.capabilities.question import Question, plan_refuted
 from memplan.planner.errors import counted, shown
 from memplan.planner.formats import memplan_json
 from memplan.planner.model.plan import Heaps, Others, Plan

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from memplan.capabilities.inputs import PROBLEM, object_in, plan_json, problem_json, read_plan_field, read_problem_field
-from memplan.capabilities.question import Input
+from memplan.capabilities.inputs.question import Input
 from memplan.capabilities.reading import Reader, ReadOptions
 from memplan.capabilities.reading.plan_files import without_pins
 from memplan.planner import formats

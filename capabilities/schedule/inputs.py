@@ -8,10 +8,10 @@ from operator import or_
 from typing import Any
 
 from memplan.capabilities import forms
-from memplan.capabilities.graph_inputs import GRAPH, graph_subject
 from memplan.capabilities.inputs import object_in
+from memplan.capabilities.inputs.graphs import GRAPH, graph_subject
+from memplan.capabilities.inputs.question import Input, Question, Subject
 from memplan.capabilities.order.options import unaligned_graph
-from memplan.capabilities.question import Input, Question, Subject
 from memplan.capabilities.reading import Reader
 from memplan.capabilities.schedule import dory
 from memplan.capabilities.schedule.form import ScheduleForm

@@ -12,7 +12,7 @@ from memplan.capabilities.cascade.regions.regions import CascadeRegion
 from memplan.capabilities.cascade.timing.inputs import TARGET
 from memplan.capabilities.cascade.timing.network_run import NetworkStep, run_network
 from memplan.capabilities.cascade.timing.target import Target
-from memplan.capabilities.question import Question
+from memplan.capabilities.inputs.question import Question
 from memplan.capabilities.schedule.answer import Objective, ScheduleAnswer
 from memplan.capabilities.schedule.form import ScheduleForm
 from memplan.capabilities.schedule.inputs import PROBLEM

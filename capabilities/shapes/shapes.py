@@ -8,7 +8,7 @@ from typing import Annotated, Literal, cast
 from pydantic import Field
 
 from memplan.capabilities.capability import Answer, Capability, Control
-from memplan.capabilities.question import Question
+from memplan.capabilities.inputs.question import Question
 from memplan.capabilities.shapes.limits import ShapesLimits, bound_at, check_limits, limits_of
 from memplan.capabilities.shapes.offset_programs import UNPROVED, Evaluator, Index, OffsetProgram, ProgramsProof
 from memplan.capabilities.shapes.program_source import SOURCES

@@ -10,7 +10,7 @@ from pydantic import BeforeValidator, Field
 
 from memplan.capabilities.capability import ForeignOptions
 from memplan.capabilities.inputs import FILE, Base64, object_in, read_problem_field
-from memplan.capabilities.question import Input, Question, Subject
+from memplan.capabilities.inputs.question import Input, Question, Subject
 from memplan.capabilities.reading import Reader
 from memplan.planner import formats
 from memplan.planner.errors import OptionError, ProblemError, shown

@@ -12,7 +12,7 @@ from pydantic import Field
 
 from memplan.capabilities.capability import Answer
 from memplan.capabilities.inputs import object_in
-from memplan.capabilities.question import Input
+from memplan.capabilities.inputs.question import Input
 from memplan.capabilities.shapes.search.certificate import within
 from memplan.planner.errors import PlanError, shown
 from memplan.planner.formats import memplan_json

@@ -22,10 +22,10 @@ from memplan.capabilities.capability import (
     Seconds,
     silent,
 )
-from memplan.capabilities.extent import Extent
 from memplan.capabilities.inputs import EXAMPLE, PLAN, PROBLEM, read_plan_field
+from memplan.capabilities.inputs.extent import Extent
+from memplan.capabilities.inputs.question import Input, Question
 from memplan.capabilities.plan.plan import PlanOptions, plan
-from memplan.capabilities.question import Input, Question
 from memplan.capabilities.reading.adapting import aligned
 from memplan.capabilities.sweep.grid import (
     CHANGES,

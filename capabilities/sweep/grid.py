@@ -10,8 +10,8 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError
 
-from memplan.capabilities.extent import Extent
-from memplan.capabilities.question import Input
+from memplan.capabilities.inputs.extent import Extent
+from memplan.capabilities.inputs.question import Input
 from memplan.planner.errors import OptionError, sentences, shown
 from memplan.planner.formats import memplan_json
 from memplan.planner.model.entries import entries_among

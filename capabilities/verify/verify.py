@@ -10,8 +10,8 @@ from pydantic import Field
 
 from memplan.capabilities.capability import Answer, AnswerOfFile, Capability, CapabilityOptions, Control
 from memplan.capabilities.inputs import EXAMPLE, EXAMPLE_PLAN, PLAN, PROBLEM
+from memplan.capabilities.inputs.question import Input, Question
 from memplan.capabilities.plan.answers import problem_in_heaps
-from memplan.capabilities.question import Input, Question
 from memplan.capabilities.reading import Reader
 from memplan.capabilities.verify.again import Again, lines_of_again, solved_again
 from memplan.capabilities.verify.better import BesideBest, beside_best, lines_beside_best

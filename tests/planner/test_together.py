@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from memplan import Problem, solve
-from memplan.capabilities.extent import extent_of
+from memplan.capabilities.inputs.extent import extent_of
 from memplan.planner.lint.problems import lint
 from memplan.planner.together import Application, problem_of
 from memplan.planner.verify.verifier import verify

@@ -11,7 +11,7 @@ from typing import Any
 
 from memplan.capabilities.cascade.timing.target import Target
 from memplan.capabilities.inputs import object_in
-from memplan.capabilities.question import Input
+from memplan.capabilities.inputs.question import Input
 from memplan.planner.errors import FormatError, ProblemError, shown
 from memplan.planner.formats import memplan_json
 

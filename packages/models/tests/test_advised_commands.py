@@ -77,7 +77,7 @@ ELSEWHERE = {
     ("remote", "serve"): "a service that is away: it is to be started",
     **dict.fromkeys(
         (
-            *(("graph_inputs", "convert"), ("graph_inputs", "plan"), ("reading", "verify")),
+            *(("graphs", "convert"), ("graphs", "plan"), ("reading", "verify")),
             *(("baseline", "check"), ("allocation_plan", "verify")),
         ),
         "tests/support/mistakes.txt",

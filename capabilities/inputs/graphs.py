@@ -7,7 +7,7 @@ from hashlib import sha256
 from pydantic_core import from_json
 
 from memplan.capabilities.inputs import object_in
-from memplan.capabilities.question import Input, Subject
+from memplan.capabilities.inputs.question import Input, Subject
 from memplan.planner.errors import OperationsError
 from memplan.planner.formats import memplan_json, minimalloc_csv
 from memplan.planner.formats.memplan_json import refuse_unless_operations

@@ -8,8 +8,8 @@ from typing import Annotated, Any, TypeVar
 from pydantic import Field
 from pydantic_core import from_json, to_json
 
-from memplan.capabilities.extent import MOST_EXPANDED, check_expanded, extent_of
-from memplan.capabilities.question import Input, Subject
+from memplan.capabilities.inputs.extent import MOST_EXPANDED, check_expanded, extent_of
+from memplan.capabilities.inputs.question import Input, Subject
 from memplan.capabilities.reading import ReadOptions
 from memplan.planner.errors import FormatError, InputError, PlanError, ProblemError, shown
 from memplan.planner.formats import memplan_json

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from memplan.capabilities.extent import Extent, extent_of
+from memplan.capabilities.inputs.extent import Extent, extent_of
 from memplan.capabilities.reading import Reader
 from memplan.planner.fixed import fixed
 from memplan.planner.model.plan import Plan
