@@ -13,8 +13,8 @@ from typing import Any, get_args
 
 from memplan.api.options import NO_OPTIONS, Options
 from memplan.capabilities.capability import Capability, CapabilityOptions
-from memplan.capabilities.registry import CAPABILITIES
-from memplan.capabilities.wire import read_object
+from memplan.capabilities.capability.registry import CAPABILITIES
+from memplan.capabilities.capability.wire import read_object
 from memplan.files import named
 from memplan.planner.errors import MAX_SHOWN, FormatError, InputError, OptionError, path_of, shown
 from memplan.planner.errors.did_you_mean import did_you_mean

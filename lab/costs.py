@@ -27,8 +27,8 @@ from unittest.mock import patch
 from lab.support.drawn_calls import drawn_inputs
 from lab.support.heavy_bodies import Data, graph, of_file, of_problem, problem, statements
 from memplan.capabilities.capability import Control
-from memplan.capabilities.registry import CAPABILITIES
-from memplan.capabilities.wire import read_body_options, read_question
+from memplan.capabilities.capability.registry import CAPABILITIES
+from memplan.capabilities.capability.wire import read_body_options, read_question
 from memplan.planner.errors import InputError, MemplanError, TimeOverError
 from memplan.planner.model.problem import Problem
 from memplan.solvers.portfolio.options import SolveOptions

@@ -88,7 +88,7 @@ assert memplan.solve(memplan.read_problem(model.SerializeToString())).status == 
 """,
     "mcp": """
 from memplan_mcp.server import tool_of
-from memplan.capabilities.registry import CAPABILITIES
+from memplan.capabilities.capability.registry import CAPABILITIES
 assert [tool_of(each).name for each in CAPABILITIES.values()] == [*CAPABILITIES]
 """,
     "cluster": """

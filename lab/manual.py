@@ -20,9 +20,9 @@ from memplan.api.cli.commands import app, names
 from memplan.api.cli.flag_names import spelled
 from memplan.capabilities import QUESTIONS
 from memplan.capabilities.capability import Capability
+from memplan.capabilities.capability.registry import CAPABILITIES
 from memplan.capabilities.inputs.question import Input
 from memplan.capabilities.reading import ReadOptions
-from memplan.capabilities.registry import CAPABILITIES
 from memplan.planner.systems import System, systems
 
 PAGE = Path(__file__).parent.parent / "docs" / "reference.md"

@@ -36,8 +36,8 @@ from pydantic import TypeAdapter, ValidationError
 from lab.support.drawn_calls import drawn_call
 from lab.support.served import Served, exchanged, served
 from memplan.capabilities.capability import Capability
-from memplan.capabilities.registry import CAPABILITIES
-from memplan.capabilities.wire import read_body_options, read_question
+from memplan.capabilities.capability.registry import CAPABILITIES
+from memplan.capabilities.capability.wire import read_body_options, read_question
 from memplan.planner.errors import InputError
 from packages.systems.tests.stopping import Asks, stopped
 

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_ove
 import memplan
 from memplan.capabilities import QUESTIONS
 from memplan.capabilities.capability import Capability
-from memplan.capabilities.registry import CAPABILITIES
+from memplan.capabilities.capability.registry import CAPABILITIES
 
 FILE = Path(memplan.__file__).with_suffix(".pyi")
 _PLAIN = (int, float, str, bool, types.NoneType)

@@ -22,7 +22,7 @@ from typing import Any
 
 _NAMES = {
     "capabilities.capability": "Control",
-    "capabilities.selection": "select_fields",
+    "capabilities.capability.selection": "select_fields",
     "files": "read_graph read_plan read_problem write_plan write_problem",
     "planner": "__version__",
     "planner.errors": "FileError FormatError InputError InvalidPlanError MemplanError OperationsError OptionError"
@@ -77,7 +77,7 @@ def __getattr__(name: str) -> object:
         return plan
     value = getattr(import_module(_modules()[name]), name)
     if callable(value) and not isinstance(value, type):
-        registry = import_module("memplan.capabilities.registry").CAPABILITIES
+        registry = import_module("memplan.capabilities.capability.registry").CAPABILITIES
         verified = registry[name].verified if name in registry else None
         value = import_module("memplan.arguments").checked(value, verified)
         value.__module__, value.__qualname__ = __name__, name  # a pickle finds it by these

@@ -5,6 +5,7 @@ from os import PathLike
 from typing import Any, Literal, overload
 
 from memplan.capabilities.capability import Control as Control
+from memplan.capabilities.capability.selection import select_fields as select_fields
 from memplan.capabilities.cascade.access.access_graph import AccessGraph
 from memplan.capabilities.cascade.answer import CascadeAnswer as CascadeAnswer
 from memplan.capabilities.cascade.cascade import CascadeOptions as CascadeOptions
@@ -35,7 +36,6 @@ from memplan.capabilities.plan.plan import PlanOptions as PlanOptions
 from memplan.capabilities.schedule.answer import ScheduleAnswer as ScheduleAnswer
 from memplan.capabilities.schedule.form import ScheduleForm
 from memplan.capabilities.schedule.schedule import ScheduleOptions as ScheduleOptions
-from memplan.capabilities.selection import select_fields as select_fields
 from memplan.capabilities.shapes.limits import ShapesLimits as ShapesLimits
 from memplan.capabilities.shapes.shapes import ShapesAnswer as ShapesAnswer
 from memplan.capabilities.shapes.shapes import ShapesOptions as ShapesOptions

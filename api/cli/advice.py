@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from memplan.api.cli.flag_names import as_flag, dashed
 from memplan.api.cli.flags import flag_of
 from memplan.capabilities.capability import Capability
-from memplan.capabilities.registry import CAPABILITIES
+from memplan.capabilities.capability.registry import CAPABILITIES
 from memplan.planner.errors import InputError
 
 _ADVISED = r"`memplan ([a-z-]+)((?: --[^`]*)?)`"

@@ -124,7 +124,7 @@ def made(name: str) -> Any:
 def capability_of(name: str) -> tuple[Capability[Any], CommandExtras]:
     """Return the capability of a command, and the extras of that command."""
     from memplan.api.cli.from_capability import CommandExtras
-    from memplan.capabilities.registry import CAPABILITIES
+    from memplan.capabilities.capability.registry import CAPABILITIES
 
     module = questions()[name].command
     extras = CommandExtras() if module is None else import_module(f"{__package__}.local.{module}").LOCAL

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from memplan.api.cli.advice import flags_for
 from memplan.api.cli.flag_names import dashed, spelled
 from memplan.capabilities import FORMER_NAMES
-from memplan.capabilities.registry import CAPABILITIES
+from memplan.capabilities.capability.registry import CAPABILITIES
 from memplan.planner.errors import OptionError, sentences
 from memplan.planner.errors.did_you_mean import FORMATS, OPTIONS, OtherWords, meant
 from memplan.planner.errors.extras import more_of_systems

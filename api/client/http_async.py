@@ -31,10 +31,10 @@ from memplan.api.options import NO_OPTIONS, Options
 from memplan.api.service.cache.canonical_plan import translated
 from memplan.api.service.cache.compiled_problem import CompiledProblem
 from memplan.capabilities.capability import Capability, CapabilityOptions
+from memplan.capabilities.capability.registry import CAPABILITIES
+from memplan.capabilities.capability.wire import written_body
 from memplan.capabilities.inputs.question import Question
 from memplan.capabilities.reading import validated
-from memplan.capabilities.registry import CAPABILITIES
-from memplan.capabilities.wire import written_body
 from memplan.planner.errors import InputError, sentences, shown
 from memplan.planner.formats.memplan_json import parse, read_plan
 from memplan.planner.model.plan import Plan

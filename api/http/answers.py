@@ -15,8 +15,8 @@ from memplan.api.http.app_state import Service
 from memplan.api.reports.plan_formats import PLAN_FORMATS
 from memplan.api.request_bodies import JSON
 from memplan.capabilities.capability import Capability
-from memplan.capabilities.registry import CAPABILITIES
-from memplan.capabilities.selection import FIELDS, Selection
+from memplan.capabilities.capability.registry import CAPABILITIES
+from memplan.capabilities.capability.selection import FIELDS, Selection
 from memplan.planner.errors import OptionError, shown
 
 FAILED = 417

@@ -18,9 +18,9 @@ from memplan.api.reports.plan_formats import PLAN_FORMATS
 from memplan.api.request_bodies import BYTES, CSV, FORM, JSON, PLAN, TABLES, TEXT, body_shape
 from memplan.api.requests import takes_list
 from memplan.capabilities.capability import Capability
-from memplan.capabilities.registry import CAPABILITIES
-from memplan.capabilities.selection import FIELDS, HELP
-from memplan.capabilities.wire import request_model
+from memplan.capabilities.capability.registry import CAPABILITIES
+from memplan.capabilities.capability.selection import FIELDS, HELP
+from memplan.capabilities.capability.wire import request_model
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 

@@ -26,8 +26,8 @@ from memplan.api.request_bodies import MediaTypeError, TooLargeError
 from memplan.api.store.errors import StoreError
 from memplan.api.workers.task import LostWorkersError
 from memplan.capabilities import FORMER_NAMES
+from memplan.capabilities.capability.registry import CAPABILITIES
 from memplan.capabilities.reading import ReadOptions
-from memplan.capabilities.registry import CAPABILITIES
 from memplan.planner.errors import FormatError, InputError, OptionError, TimeOverError, sentences_of_options, shown
 from memplan.planner.errors.did_you_mean import KNOWN_FIELDS, did_you_mean
 from memplan.planner.errors.ways import ways

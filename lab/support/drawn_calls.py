@@ -14,7 +14,7 @@ from lab.support.feature_pairs import FEATURES, Case
 from lab.support.heavy_bodies import Data, graph, of_file, of_problem, statements, written
 from memplan.api.request_bodies import JSON
 from memplan.api.requests import head_of, parse_request
-from memplan.capabilities.registry import CAPABILITIES
+from memplan.capabilities.capability.registry import CAPABILITIES
 from memplan.planner.errors import InputError
 from memplan.planner.formats import FORMATS
 from memplan.planner.model.problem import Problem

@@ -17,8 +17,8 @@ from memplan.api.cli.flag_names import as_flag, spelled
 from memplan.api.cli.main import main
 from memplan.api.settings import Settings
 from memplan.capabilities.capability import Capability, Control
-from memplan.capabilities.registry import CAPABILITIES
-from memplan.capabilities.wire import read_body_options, read_question
+from memplan.capabilities.capability.registry import CAPABILITIES
+from memplan.capabilities.capability.wire import read_body_options, read_question
 from memplan.planner.errors import Option, OptionError
 from tests.support.server import Running, running
 

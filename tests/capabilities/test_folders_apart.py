@@ -64,7 +64,7 @@ def served(folder, root):
     from memplan.api.http.app import create_app
     from memplan.api.settings import Settings
     from memplan.capabilities import QUESTIONS
-    from memplan.capabilities.registry import CAPABILITIES
+    from memplan.capabilities.capability.registry import CAPABILITIES
 
     assert Path(memplan.__file__).is_relative_to(folder)
     assert all(CAPABILITIES[name].name == name for name in QUESTIONS)

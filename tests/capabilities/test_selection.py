@@ -15,8 +15,8 @@ from memplan.api.request_bodies import JSON
 from memplan.api.requests import head_of, parse_request
 from memplan.api.settings import Settings
 from memplan.capabilities.capability import Control
-from memplan.capabilities.registry import CAPABILITIES
-from memplan.capabilities.selection import Selection
+from memplan.capabilities.capability.registry import CAPABILITIES
+from memplan.capabilities.capability.selection import Selection
 from memplan.planner.errors import OptionError
 from tests.support.server import Running, running
 

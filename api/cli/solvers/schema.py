@@ -11,10 +11,10 @@ from pydantic_core import from_json, to_json
 
 from memplan.api.cli.streams import write
 from memplan.capabilities.capability import Control
+from memplan.capabilities.capability.registry import CAPABILITIES
+from memplan.capabilities.capability.wire import read_body_options, read_question
 from memplan.capabilities.inputs import PLAN, PROBLEM
 from memplan.capabilities.inputs.graphs import GRAPH, OPERATIONS
-from memplan.capabilities.registry import CAPABILITIES
-from memplan.capabilities.wire import read_body_options, read_question
 from memplan.files import os_errors_named
 from memplan.planner import __version__
 

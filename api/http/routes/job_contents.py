@@ -21,7 +21,7 @@ from memplan.api.request_bodies import JSON, PLAN, TEXT
 from memplan.api.requests import parse_request, write_in
 from memplan.api.store.job import OPEN, Job
 from memplan.capabilities.capability import Capability
-from memplan.capabilities.registry import CAPABILITIES
+from memplan.capabilities.capability.registry import CAPABILITIES
 from memplan.planner.formats import memplan_json
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem

@@ -31,8 +31,8 @@ from memplan.api.service.plan_service import PlanRequest
 from memplan.api.store.tables.jobs import HASH
 from memplan.capabilities import questions as rows
 from memplan.capabilities.capability import Capability, Control
+from memplan.capabilities.capability.registry import CAPABILITIES
 from memplan.capabilities.reading import with_reading
-from memplan.capabilities.registry import CAPABILITIES
 from memplan.planner import __version__
 from memplan.planner.errors import OptionError, shown
 from memplan.planner.model.plan import Explanation, Plan

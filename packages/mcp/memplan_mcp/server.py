@@ -16,9 +16,9 @@ from typer import Option
 from memplan.api.cli.solvers.schema import QuietJsonSchema
 from memplan.api.request_bodies import lacking
 from memplan.capabilities.capability import Capability, Control
+from memplan.capabilities.capability.registry import CAPABILITIES
+from memplan.capabilities.capability.wire import read_body_options, request_model
 from memplan.capabilities.inputs.question import Input, Question, read_inputs
-from memplan.capabilities.registry import CAPABILITIES
-from memplan.capabilities.wire import read_body_options, request_model
 from memplan.files import contents, named
 from memplan.planner import __version__
 from memplan.planner.errors import InputError, MemplanError, OptionError, ReaderFaultError, shown

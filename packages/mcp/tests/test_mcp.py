@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from memplan.capabilities.registry import CAPABILITIES
+from memplan.capabilities.capability.registry import CAPABILITIES
 
 mcp = pytest.importorskip("mcp")
 stdio = pytest.importorskip("mcp.client.stdio")

@@ -15,7 +15,7 @@ import memplan
 from memplan import verify
 from memplan.api.request_bodies import BYTES as BYTES_TYPE
 from memplan.api.settings import Settings
-from memplan.capabilities.registry import CAPABILITIES
+from memplan.capabilities.capability.registry import CAPABILITIES
 from memplan.planner.formats.memplan_json import read_plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.operations.graph import write_graph

@@ -8,7 +8,7 @@ from functools import cache
 import jsonschema_rs
 
 from memplan.api.http.app import create_app
-from memplan.capabilities.registry import CAPABILITIES
+from memplan.capabilities.capability.registry import CAPABILITIES
 
 
 @cache

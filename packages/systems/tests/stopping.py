@@ -12,7 +12,7 @@ from typing import Any
 from unittest.mock import patch
 
 from memplan.capabilities.capability import Capability, Control
-from memplan.capabilities.wire import read_body_options, read_question
+from memplan.capabilities.capability.wire import read_body_options, read_question
 from memplan.planner.errors import InputError, MemplanError, TimeOverError
 from memplan.solvers.search.control import Deadline, silent
 from packages.systems.tests.answer_schemas import unlike_schema

@@ -12,7 +12,7 @@ import pytest
 
 from lab import stops
 from lab.stops import HERE, Tally, contradicted, drawn, stopped_here
-from memplan.capabilities.registry import CAPABILITIES
+from memplan.capabilities.capability.registry import CAPABILITIES
 from packages.systems.tests import stopping
 from packages.systems.tests.stopping import Asks, stopped
 from packages.tile.tests.small_schedules import drawn_schedule
