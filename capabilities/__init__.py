@@ -5,6 +5,7 @@ from functools import cache
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from memplan.planner.errors.extras import SEARCHES, MissingPackageError, missing
 from memplan.planner.extensions import extensions, imported
 
 
@@ -248,6 +249,18 @@ def questions() -> Mapping[str, Row]:
 def forms(question: str) -> list[Form]:
     """Return the forms of a question's problems that other distributions provide."""
     return [form for form in extensions("forms").values() if form.question == question]
+
+
+def require_search(name: str) -> None:
+    """Raise MissingPackageError, naming the search, if no distribution provides it."""
+    if name not in extensions("searches"):
+        raise MissingPackageError.of(name, missing(SEARCHES[name]))
+
+
+def search(name: str) -> Any:
+    """Return the function of a search; raises MissingPackageError if no distribution provides it."""
+    require_search(name)
+    return extensions("searches")[name].load()
 
 
 FORMER_NAMES = {former: words for row in QUESTIONS.values() for former, words in row.former.items()}

@@ -6,10 +6,10 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field
 
+from memplan.capabilities import require_search
 from memplan.capabilities.capability import SearchOptions, Seconds
 from memplan.capabilities.inputs.question import Question
 from memplan.capabilities.reading import Reader
-from memplan.capabilities.searches import require_search
 from memplan.planner.errors import OptionError, shown
 from memplan.planner.model.rows import Alignment, Bytes
 from memplan.planner.model.sizes import refuse

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from memplan.capabilities import search
 from memplan.capabilities.capability import Capability, ChartView, Control
 from memplan.capabilities.inputs.graphs import GRAPH
 from memplan.capabilities.inputs.question import Question
@@ -15,7 +16,6 @@ from memplan.capabilities.order.placement import order_and_place
 from memplan.capabilities.order.search.regions import with_orders_inside
 from memplan.capabilities.order.search.solve import LARGE, given_order
 from memplan.capabilities.order.ways import ways_of_least_work, with_cheapest_ways
-from memplan.capabilities.searches import search
 from memplan.planner.errors import OperationsError
 from memplan.planner.model.sizes import gap_text
 from memplan.planner.operations.graph import OperationGraph

@@ -6,11 +6,11 @@ from functools import partial
 from hashlib import sha256
 from typing import Any, Literal
 
+from memplan.capabilities import search
 from memplan.capabilities.capability import AnswerOfFile, Control
 from memplan.capabilities.inputs import object_in, problem_json, problem_subject, read_problem_field
 from memplan.capabilities.inputs.question import Input, Question, Subject
 from memplan.capabilities.reading import Reader, ReadOptions
-from memplan.capabilities.searches import search
 from memplan.planner.errors import FormatError, ProblemError, counted
 from memplan.planner.formats import memplan_json
 from memplan.planner.model.objects import ObjectsProblem, SharedObject

@@ -7,12 +7,12 @@ from typing import Annotated, Any, Literal, cast, overload
 
 from pydantic import BeforeValidator, Field, field_validator
 
+from memplan.capabilities import search
 from memplan.capabilities.capability import Capability, Control, SearchOptions
 from memplan.capabilities.inputs import PLAN, read_plan_field
 from memplan.capabilities.plan.answers import PLAN_EXITS, lines, plan_status, refuted, write
 from memplan.capabilities.plan.objects import PROBLEM_OR_OBJECTS, ObjectsAnswer, share_objects
 from memplan.capabilities.plan.reason import REASON_S, refuse_own_planner, with_reason
-from memplan.capabilities.searches import search
 from memplan.planner.errors import OptionError, shown
 from memplan.planner.model.objects import ObjectsProblem
 from memplan.planner.model.plan import Plan

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from memplan.capabilities import search
 from memplan.capabilities.cascade.cascade import CascadeOptions, cascade
 from memplan.capabilities.explain.values import ExplainOptions, OrderChange, OrderRepair, OrderRepairs, Outcome
 from memplan.capabilities.order.options import OrderOptions
 from memplan.capabilities.order.placement import order_and_place
-from memplan.capabilities.searches import search
 from memplan.planner.errors import MemplanError
 from memplan.planner.instance.audit import verify
 from memplan.planner.liveness.ordered import problem_of_order
