@@ -34,7 +34,7 @@ _NAMES = {
     "planner.model.objects": "ObjectsProblem",
     "planner.operations.graph": "OperationGraph",
     "planner.symbols.problem": "SymbolicProblem",
-    "planner.together": "Application",
+    "planner.model.application": "Application",
     "planner.verify.violation": "Violation",
     "solvers.certificates.certify": "Certificate infeasible_core",
     "solvers.search.result": "Progress",

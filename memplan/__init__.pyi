@@ -61,6 +61,7 @@ from memplan.planner.errors import OperationsError as OperationsError
 from memplan.planner.errors import OptionError as OptionError
 from memplan.planner.errors import PlanError as PlanError
 from memplan.planner.errors import ProblemError as ProblemError
+from memplan.planner.model.application import Application as Application
 from memplan.planner.model.objects import ObjectsProblem as ObjectsProblem
 from memplan.planner.model.plan import Explanation as Explanation
 from memplan.planner.model.plan import Plan as Plan
@@ -74,7 +75,6 @@ from memplan.planner.model.rows import Relative as Relative
 from memplan.planner.operations.graph import OperationGraph as OperationGraph
 from memplan.planner.operations.operations import Operations
 from memplan.planner.symbols.problem import SymbolicProblem as SymbolicProblem
-from memplan.planner.together import Application as Application
 from memplan.planner.verify.violation import Violation as Violation
 from memplan.solvers.certificates.certify import Certificate as Certificate
 from memplan.solvers.certificates.certify import infeasible_core as infeasible_core

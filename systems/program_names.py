@@ -10,11 +10,11 @@ import numpy as np
 from memplan.planner import formats
 from memplan.planner.formats import memplan_json
 from memplan.planner.liveness import analyse
+from memplan.planner.model.application import Application, times_of_models
 from memplan.planner.model.problem import Problem
 from memplan.planner.operations.graph_facts import TensorFacts
 from memplan.planner.operations.operations import Operations
 from memplan.planner.operations.statements import Repetition
-from memplan.planner.together import Application, times_of_models
 from memplan.systems import reading as importers
 from memplan.systems.imported import Imported
 from memplan.systems.model_options import ModelOptions

@@ -11,7 +11,7 @@ from memplan.planner.operations.operations import operations_from
 from memplan.systems.imported import Imported
 
 if TYPE_CHECKING:
-    from memplan.planner.together import Application
+    from memplan.planner.model.application import Application
 
 
 def of_program(value: object) -> Imported:
@@ -30,15 +30,12 @@ def problem_from(value: dict[str, Any]) -> tuple[Problem, Imported | None]:
     if "functions" in value:
         program = of_program(value)
         return program.problem, program
-    # Imported here: few problems are of several models.
-    from memplan.planner import together
-
-    return together.problem_of(application_from(value)), None
+    return application_from(value).problem, None
 
 
 def application_from(value: dict[str, Any]) -> Application:
     """Return several models that share pools, of which some may be operations; raises InputError."""
-    from memplan.planner.together import Application
+    from memplan.planner.model.application import Application
 
     models = value["models"]
     if isinstance(models, dict):

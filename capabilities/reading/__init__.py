@@ -24,9 +24,9 @@ from memplan.systems.imported import Imported
 from memplan.systems.model_options import ModelOptions
 
 if TYPE_CHECKING:
+    from memplan.planner.model.application import Application
     from memplan.planner.model.intervals import Interval
     from memplan.planner.operations.graph import OperationGraph
-    from memplan.planner.together import Application
 
 M = TypeVar("M")
 A = TypeVar("A")
@@ -82,7 +82,7 @@ def joined(problems: Sequence[tuple[str, Problem]], together: Sequence[str]) -> 
     `together` names the models that may run together, as `asr,kws`, or none of them.
     """
     # Imported here: few problems are of several models.
-    from memplan.planner.together import Application
+    from memplan.planner.model.application import Application
 
     models = dict(zip(names_of([path for path, _ in problems]), (problem for _, problem in problems), strict=True))
     groups = (text for text in together if text != NONE)

@@ -15,12 +15,13 @@ from memplan.planner.model.buffer_table import ABSENT, I64, BufferTable
 from memplan.planner.model.columns import each_once
 from memplan.planner.model.constraints.kinds import kinds_of
 from memplan.planner.model.finding import MAX_LISTED, Finding
+from memplan.planner.model.intervals import handovers_of
 from memplan.planner.model.problem import ADDRESS_SPACE, Pool, Problem
 from memplan.planner.verify.overlaps import no_two_share_bytes
 from memplan.planner.verify.placed import PlacedBuffers
 from memplan.planner.verify.verifier import every_place_is_legal
 
-__all__ = ["MAX_LISTED", "Finding", "closed_ends", "lifetimes_look_inclusive", "lint"]
+__all__ = ["MAX_LISTED", "Finding", "closed_ends", "lint"]
 
 _STIR = 0x5851F42D4C957F2D
 """A multiplier that combines several numbers into one, so that different rows rarely collide."""
@@ -136,26 +137,13 @@ def _reserved_past_the_end(problem: Problem) -> Iterator[Finding]:
                 yield Finding("reserved-past-end", f"pool {shown(pool.name)}: reserved[{k}] {rule}")
 
 
-def lifetimes_look_inclusive(problem: Problem) -> Iterator[Finding]:
-    """Yield a finding where buffers follow each other without touching, again and again, as if ends were inclusive.
-
-    What an operation writes is alive together with what it reads. So it is rare that, when buffers are born at time t,
-    everything born before is dead, the last of it since t or t - 1. It is usual where inclusive ends are read as
-    half-open. Counted are the times of birth when this is so: up to 2 of 153 in about 110 problems from compilers, and
-    from 1 in 20 to all of them in the same problems with inclusive ends, where these are sequential enough to show.
-    Where somebody stated what the ends mean, nothing is guessed.
-    """
+def _lifetimes_look_inclusive(problem: Problem) -> Iterator[Finding]:
+    """Yield a finding where ends look inclusive, unless somebody stated what they mean."""
     if "interval" in problem.model_fields_set:
         return
-    table = problem.buffers
-    order = np.argsort(table.start, kind="stable")
-    start, dead = table.start[order], np.maximum.accumulate(table.end[order])
-    births = np.flatnonzero(start[1:] > start[:-1]) + 1
-    last, now = dead[births - 1], start[births]
-    handovers = births[(last <= now) & (last >= now - 1)]
-    if len(handovers) >= 3 and 20 * len(handovers) >= len(births):
-        when = int(start[handovers[0]])
-        share = f"{len(handovers)} of the {len(births)} times at which buffers are born, such as {when}"
+    handovers, births = handovers_of(problem.buffers.start, problem.buffers.end)
+    if len(handovers):
+        share = f"{len(handovers)} of the {births} times at which buffers are born, such as {int(handovers[0])}"
         message = (
             f"lifetimes: ends look inclusive, but are read as half-open: at {share}, none from before is alive;"
             " if they are, say --inclusive, or interval: closed in JSON"
@@ -274,7 +262,7 @@ _RULES: tuple[tuple[str, Callable[[Problem], Iterator[Finding]]], ...] = (
     ("sizes of pools", _buffers_without_room),
     ("base addresses", _pools_off_their_alignment),
     ("sizes of pools", _reserved_past_the_end),
-    ("buffers", lifetimes_look_inclusive),
+    ("buffers", _lifetimes_look_inclusive),
     ("buffers", _rows_look_doubled),
     ("lifetimes", _lifetimes_overlap),
     ("pins", _pins_collide),

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Literal
 
+import numpy as np
+import numpy.typing as npt
+
 from memplan.planner.errors import MAX_SHOWN, Location, broken, shown
 from memplan.planner.model.rows import MAX_TIME, Buffer
 
@@ -40,6 +43,23 @@ def half_open(fields: Mapping[str, Any]) -> Mapping[str, Any]:
     if breaks:
         broken(*breaks[: MAX_SHOWN + 1])
     return {**fields, "interval": "half-open", "buffers": changed}
+
+
+def handovers_of(start: npt.NDArray[np.int64], end: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], int]:
+    """Return the times at which buffers follow each other without touching, if many do, and how often buffers are born.
+
+    What an operation writes is alive together with what it reads. So it is rare that, when buffers are born at time t,
+    everything born before is dead, the last of it since t or t - 1. It is usual where inclusive ends are read as
+    half-open. Counted are the times of birth when this is so: up to 2 of 153 in about 110 problems from compilers, and
+    from 1 in 20 to all of them in the same problems with inclusive ends, where these are sequential enough to show.
+    """
+    order = np.argsort(start, kind="stable")
+    born, dead = start[order], np.maximum.accumulate(end[order])
+    births = np.flatnonzero(born[1:] > born[:-1]) + 1
+    last, now = dead[births - 1], born[births]
+    handovers = now[(last <= now) & (last >= now - 1)]
+    looks_inclusive = len(handovers) >= 3 and 20 * len(handovers) >= len(births)
+    return handovers if looks_inclusive else handovers[:0], len(births)
 
 
 def closed_rule(start: int, last: int) -> str | None:

@@ -9,7 +9,7 @@ import pytest
 
 from memplan import Problem, solve
 from memplan.planner.instance.compile import compile_problem
-from memplan.planner.together import Application
+from memplan.planner.model.application import Application
 from memplan.planner.verify.verifier import verify
 from memplan.solvers.portfolio import parts
 from memplan.solvers.search.incumbent import Search

@@ -16,11 +16,11 @@ from pydantic.json_schema import SkipJsonSchema
 
 from memplan.capabilities.capability import Answer
 from memplan.capabilities.reading import validated
+from memplan.planner.model.application import Application
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import Buffer
 from memplan.planner.model.sizes import size_text
-from memplan.planner.together import Application
 from memplan.solvers.portfolio.solve import solve
 from memplan_torch.files.snapshot import graph_name, lifetime, steps_of
 from memplan_torch.files.storages import ROLES, StepMemory, Storage

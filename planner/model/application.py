@@ -7,15 +7,14 @@ one's stretch, too, and in those of all that may run between. Buffers of models 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import chain, combinations
+from itertools import combinations
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
 from memplan.planner.errors import Location, ProblemError, broken, shown
-from memplan.planner.lint.problems import lifetimes_look_inclusive
 from memplan.planner.model.columns import repeated
-from memplan.planner.model.intervals import merged
+from memplan.planner.model.intervals import handovers_of, merged
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.problem_fields import Objective, Pool
@@ -163,9 +162,13 @@ def problem_of(application: Application) -> Problem:
     ]
     objective = application.objective or first.objective
     plain_fields = {key: value for key, value in fields.items() if value}
-    if not any(chain.from_iterable(map(lifetimes_look_inclusive, models.values()))):
+    if not any(map(_looks_inclusive, models.values())):
         plain_fields["interval"] = "half-open"  # that one model is over where the next begins is no sign of its ends
     return Problem(name=application.name, buffers=rows, conflicts=pairs, objective=objective, **plain_fields)
+
+
+def _looks_inclusive(model: Problem) -> bool:
+    return "interval" not in model.model_fields_set and len(handovers_of(model.buffers.start, model.buffers.end)[0]) > 0
 
 
 def times_of_models(application: Application) -> dict[str, tuple[int, int]]:

@@ -10,7 +10,7 @@ import pytest
 from memplan import Problem, solve
 from memplan.capabilities.inputs.extent import extent_of
 from memplan.planner.lint.problems import lint
-from memplan.planner.together import Application, problem_of
+from memplan.planner.model.application import Application, problem_of
 from memplan.planner.verify.verifier import verify
 from tests.support.applications import conflicts_of, drawn_application, least_peak
 
