@@ -20,6 +20,8 @@ _LARGE = 200
 _BISECTIONS = 8
 _STEPS_TO_LIMIT = 4
 """The number of points above a limit."""
+_ABOVE = 32
+"""The number of these for which programs are combined with a link."""
 _MARKS = 300
 """The number of peaks for which the cheapest programs are kept if the cost is limited."""
 _RAISED = 8
@@ -98,6 +100,10 @@ class Descent:
         """Return the cheapest known drops within a limit, or None."""
         within = (drops for drops in self.found if drops.peak <= limit)
         return min(within, key=lambda drops: (drops.cost, drops.peak), default=None)
+
+    def above(self, limit: int) -> list[Drops]:
+        """Return the cheapest known drops for falling peaks above a limit."""
+        return self._cheapest(peak_steps(self.start.peak, limit, _ABOVE))
 
     def lower(self, limit: int) -> None:
         """Search below earlier limits, or again within the same one, under the search's control."""

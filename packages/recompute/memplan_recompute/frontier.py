@@ -54,13 +54,15 @@ def recompute(graph: OperationGraph, options: OrderOptions, control: Control) ->
         # Imported here: few graphs have a link.
         from memplan_recompute.offload.frontier import with_link
 
-        share = _WITHOUT_SHARE if len(graph.ops) <= LARGEST else 1
-        alone = _without_link(graph, options, control.child(share))
-        return with_link(graph, options, alone, control)
-    return _without_link(graph, options, control)
+        alone, sequences = _without_link(graph, options, control.child(_WITHOUT_SHARE))
+        return with_link(graph, options, alone, sequences, control)
+    return _without_link(graph, options, control)[0]
 
 
-def _without_link(graph: OperationGraph, options: OrderOptions, control: Control) -> OrderAnswer:
+def _without_link(
+    graph: OperationGraph, options: OrderOptions, control: Control
+) -> tuple[OrderAnswer, Sequence[Sequence[int]]]:
+    """Return the answer, and the programs that were found on the way to a limit with a link."""
     limit_s = control.left_s
     costs = costs_of(graph)
     most = None if options.extra_cost is None else int(options.extra_cost * sum(costs))
@@ -72,14 +74,17 @@ def _without_link(graph: OperationGraph, options: OrderOptions, control: Control
     (control.note or silent)(first_answer)
     ordered = base.ordered or graph
     if len(ordered.ops) > LARGE and control.is_over:
-        return first_answer
+        return first_answer, ()
     # Of so many operations no engine finds programs: what is left when these are planned is for the bound.
     is_planned_first = options.within is not None and len(ordered.ops) > LARGEST_BOUNDED
-    descent, programs = None, list[list[int]]()
+    descent, programs, sequences = None, list[list[int]](), list[list[int]]()
     if not is_planned_first:
         with control.within(_SEARCH_SHARE * limit_s).watched(WORK_PER_S) as watched:
             descent = Descent(DropSearch(Stays(ordered, base.order, costs, watched.raised), watched))
             programs = _programs(descent, options, most)
+            if options.link and options.within is not None:
+                runs = (descent.search.stays.run(drops) for drops in descent.above(options.within))
+                sequences = [row for row in runs if row]
     share = control if control.counts_work else control.within(control.left_s - _REST_SHARE * limit_s)
     away = away_of(ordered, costs)
     known = _Known({})
@@ -103,11 +108,11 @@ def _without_link(graph: OperationGraph, options: OrderOptions, control: Control
     else:
         points = _points_within(ordered, costs, every, rest, options.within, descent)
     if not points:
-        return first_answer
+        return first_answer, ()
     points = [_bounded(point, known.bounds, away) for point in undominated(points, options, most)]
     if options.with_plan:
         points = [point.model_copy(update={"planned": point.placed}) for point in points]
-    return _answer(graph, base, points, known, options, control, away)
+    return _answer(graph, base, points, known, options, control, away), sequences
 
 
 def _answer(

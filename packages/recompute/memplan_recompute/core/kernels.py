@@ -186,3 +186,50 @@ least_time = LIBRARY.kernel("least_time", tables=2)
 LEAST: the steps in their order, one of the least time. NONE: none takes at most `most`; where answer[2] is 2^60, none
 is within the budget. STOPPED: by the limit or the flag; answer[2] holds.
 """
+
+
+CHOSEN = 1
+
+
+class Sequence(NamedTuple):
+    """n runs, one after the other, and the stays that may be away during some of them.
+
+    A stay of a tensor lies between the uses of it at runs `begin` and `end`: -1 is the start, n the end. It can be sent
+    from behind run `made` on.
+    """
+
+    before: I64  # (n + 1,): the time in front of each run, and behind all, if nothing is waited for
+    bytes: I64  # (n + 1,): during each run, and behind all, if nothing is away
+    tensor: I64  # by stays, and so are the rest
+    size: I64
+    made: I64
+    begin: I64  # rising
+    end: I64
+    transfer: I64  # what it takes to send it, or to fetch it
+
+
+class AwayChoice(NamedTuple):
+    """What is away in a sequence, so that the bytes are within `limit`, in a time that is as short as can be found.
+
+    The search begins with the stays that are away during the runs `first` to `last`, where these are not -1, and ends
+    at a time of `goal`, where it has done so much `work`, or where nothing better is found for long.
+    """
+
+    limit: int
+    goal: int
+    seed: int
+    work: int
+    first: I64  # by stays: changed
+    last: I64  # changed
+    send: I64  # by stays: filled with the start of its transfers, -1 where it has none
+    fetch: I64
+    late: I64  # (n + 1,): filled with how much later each run begins than without transfers
+    flag: I64  # (1,)
+    answer: I64  # (3,): filled with the time, the work and the rounds
+
+
+choose_away = LIBRARY.kernel("choose_away", tables=2)
+"""`choose_away(sequence, away_choice)`: choose what is away, then other stays at random.
+
+CHOSEN, with the best choice, where it is within the limit; else NONE, or STOPPED where flag[0] was set before.
+"""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Sequence
-from operator import itemgetter
+from typing import NamedTuple
 
 from memplan.capabilities.order.answer import OrderAnswer, RecomputedPoint
 from memplan.capabilities.order.options import OrderOptions
@@ -14,38 +15,53 @@ from memplan.planner.operations.graph import OperationGraph
 from memplan.planner.operations.graph_variants import replaced
 from memplan.planner.operations.order_check import bytes_after
 from memplan.solvers.search.control import Control
+from memplan_recompute.again import may_run_again
 from memplan_recompute.away import Away
 from memplan_recompute.frontier import undominated
 from memplan_recompute.offload.bound import LinkedBound
 from memplan_recompute.offload.exact import MOST_STATES, can_search, search_all
 from memplan_recompute.offload.planned import point_of
 from memplan_recompute.offload.replay import replayed
-from memplan_recompute.offload.schedule import Runs
-from memplan_recompute.offload.search import AwaySearch, Chosen
+from memplan_recompute.offload.schedule import Chosen, Effort, Runs
 from memplan_recompute.offload.steps import Step, linked
 from memplan_recompute.search import peak_steps
 from memplan_recompute.snapshots import LARGEST
 
-WORK_PER_S = 2_000_000
+WORK_PER_S = 500_000_000
 _SEARCH_SHARE = 0.6
-_ROUNDS = 500
-"""So often other stays are chosen for one sequence and limit."""
+_WORK = 10_000_000
+"""The work of the first search from a sequence; the next ones have twice as much each."""
+_CHANGES = 64
+"""So many changes of the sequence are tried with each of them, each with a part of that work."""
+_IDLE = 6
+"""So many searches of one sequence that find nothing better end it."""
 _STATES_OF_A_POINT = 20_000
 """The states that are searched for each point where there is no limit."""
-_LOWER = 3
-"""So often a lower limit is tried where plans are above the one that is given."""
+_LOWER, _MARGIN = 6, 0.005
+"""So often a lower limit is tried where plans are above the one that is given, each so much lower than the plan before
+says.
+"""
 _SEQUENCES = 32
 """So many of the sequences without a link are tried, about, if there are more."""
 _IMPROVED = 4
 """Of so many sequences at most, those of least time, what is away is changed."""
 
 
-def with_link(graph: OperationGraph, options: OrderOptions, alone: OrderAnswer, control: Control) -> OrderAnswer:
-    """Return the answer without a link with the points that a link adds, and bounds that hold for both."""
+def with_link(
+    graph: OperationGraph,
+    options: OrderOptions,
+    alone: OrderAnswer,
+    sequences: Sequence[Sequence[int]],
+    control: Control,
+) -> OrderAnswer:
+    """Return the answer without a link with the points that a link adds, and bounds that hold for both.
+
+    Points without a link, and other sequences of runs, are what the search begins with.
+    """
     recomputed = alone.recomputed
     if recomputed is None or not recomputed.points:
         return alone
-    search = _Search(alone.ordered or graph, options, recomputed.points, control)
+    search = _Search(alone.ordered or graph, options, recomputed.points, control, sequences)
     points = search.points()
     last, bound = points[-1], search.least(options.within)
     is_within = options.within is None or last.peak <= options.within
@@ -72,11 +88,28 @@ def with_link(graph: OperationGraph, options: OrderOptions, alone: OrderAnswer, 
     return answer.model_copy(update={**of_point, "placed_peak": last.peak, "placed_status": last.status})
 
 
+class _Try(NamedTuple):
+    """A sequence, and what is away in it."""
+
+    runs: Runs
+    chosen: Chosen
+
+    @property
+    def time(self) -> int:
+        """When all has ended."""
+        return self.chosen.time
+
+
 class _Search:
     """The search for points of a graph with a link, from those without."""
 
     def __init__(
-        self, graph: OperationGraph, options: OrderOptions, points: Sequence[RecomputedPoint], control: Control
+        self,
+        graph: OperationGraph,
+        options: OrderOptions,
+        points: Sequence[RecomputedPoint],
+        control: Control,
+        sequences: Sequence[Sequence[int]] = (),
     ) -> None:
         self.graph, self.options, self.control, self.known = graph, options, control, list(points)
         costs = costs_of(graph)
@@ -89,13 +122,13 @@ class _Search:
         roomy = with_room_inside(graph, alignment=1)
         ops = (row.model_copy(update={"regions": (), "once": row.once or bool(row.regions)}) for row in roomy.ops)
         self.program = linked(replaced(roomy, ops=tuple(ops)), costs, options.link)
+        self.again = may_run_again(self.program.graph)
         # Where there is no limit, each point has little time.
         self.states = MOST_STATES if options.within is not None else _STATES_OF_A_POINT
         self.bounds: dict[int, int | None] = {}
-        # Of a large graph, nothing is sent: what is away would take too long to choose.
-        rows = sorted(points, key=lambda row: row.extra_cost) if self.bound is not None else []
-        every = 1 + len(rows) // _SEQUENCES
-        self.sequences = [Runs(self.program, point.order) for point in rows[::every]]
+        orders = {tuple(order) for order in (*(row.order for row in points), *sequences)}
+        rows = sorted(orders, key=lambda order: (sum(costs[v] for v in order), order))
+        self.sequences = [Runs(self.program, order) for order in rows[:: 1 + len(rows) // _SEQUENCES]]
 
     def points(self) -> list[RecomputedPoint]:
         """Return the points with and without transfers that no other one beats."""
@@ -135,7 +168,8 @@ class _Search:
             points += self._planned([found])
             if points[-1].peak <= within:
                 break
-            limit = min(limit - 1, within * points[-1].live_peak // points[-1].peak)
+            aim = within * points[-1].live_peak / points[-1].peak
+            limit = min(limit - 1, int(aim * (1 - k * _MARGIN)))
         return points
 
     def _down_to(self, limits: Sequence[int]) -> list[RecomputedPoint]:
@@ -172,37 +206,61 @@ class _Search:
         best: tuple[Step, ...] | None = None
         with control.watched(WORK_PER_S) as watched:
             tries = self._tries(limit, least, watched)
-            for time, _, search, chosen in tries[:1]:
-                if least is None or time < least:
-                    best, least = search.runs.steps(chosen), time
+            if tries and (least is None or tries[0].time < least):
+                best, least = tries[0].runs.steps(tries[0].chosen), tries[0].time
             is_settled = least == self.once + goal
             if not is_settled and can_search(self.program):
                 found, is_settled = self._searched(limit, least, watched)
                 best = found or best
+                least = least if found is None else replayed(self.program, found).time
             if is_settled:
                 return best
-            for _, _, search, chosen in tries[:_IMPROVED]:
-                better = search.improved(chosen, _ROUNDS, self.once + goal)
-                time = search.runs.time(better)
-                if least is None or time < least:
-                    best, least = search.runs.steps(better), time
+            better = self._improved(tries, limit, self.once + goal, watched)
+            if better is not None and (least is None or better.time < least):
+                best = better.runs.steps(better.chosen)
         return best
 
-    def _tries(self, limit: int, least: int | None, control: Control) -> list[tuple[int, int, AwaySearch, Chosen]]:
+    def _tries(self, limit: int, least: int | None, control: Control) -> list[_Try]:
         """Return what may be away in each sequence that takes less than the least time, the best first."""
-        tries: list[tuple[int, int, AwaySearch, Chosen]] = []
+        tries = list[_Try]()
         # Without clones first, then those that are nearest to the limit.
-        above = [runs for runs in self.sequences if int(runs.bytes.max()) > limit]
+        above = [runs for runs in self.sequences if runs.peak > limit]
         for runs in above[:1] + above[:0:-1]:
-            search = AwaySearch(runs, limit, control)
-            if least is None or runs.before[-1] < least:
-                chosen = search.first()
+            if least is None or runs.time < least:
+                chosen = runs.within(limit, control)
                 if chosen is not None:
-                    time = runs.time(chosen)
-                    tries.append((time, len(tries), search, chosen))
+                    tries.append(_Try(runs, chosen))
                     # A sequence that takes longer by itself is not tried any more.
-                    least = time if least is None else min(least, time)
-        return sorted(tries, key=itemgetter(0, 1))
+                    least = chosen.time if least is None else min(least, chosen.time)
+        return sorted(tries, key=lambda row: row.time)
+
+    def _improved(self, tries: Sequence[_Try], limit: int, goal: int, control: Control) -> _Try | None:
+        """Return the try of the least time after a search from each, of which ever fewer are searched for longer."""
+        tries, idle, effort = [*tries[:_IMPROVED]], 0, Effort(limit, goal, 1, _WORK)
+        while tries and idle < _IDLE and tries[0].time > goal and not control.is_over:
+            before = tries[0].time
+            tries = [_Try(runs, runs.improved(chosen, effort, control)) for runs, chosen in tries]
+            tries.sort(key=lambda row: row.time)
+            tries[0] = self._changed(tries[0], effort, control)
+            idle = 0 if len(tries) > 1 or tries[0].time < before else idle + 1
+            tries = tries[: (len(tries) + 1) // 2]
+            effort = effort._replace(seed=effort.seed + 1, work=2 * effort.work)
+        return tries[0] if tries else None
+
+    def _changed(self, best: _Try, effort: Effort, control: Control) -> _Try:
+        """Return the best try after tensors that are away were made again, or clones left out, each by itself."""
+        draw, effort = random.Random(effort.seed), effort._replace(work=effort.work // _CHANGES)
+        for _ in range(_CHANGES):
+            if control.is_over or best.time <= effort.goal:
+                break
+            sequence = best.runs.changed(best.chosen, self.again, draw)
+            runs = None if sequence is None else Runs(self.program, sequence)
+            chosen = None if runs is None or runs.time >= best.time else runs.within(effort.limit, control)
+            if runs is not None and chosen is not None:
+                chosen = runs.improved(chosen, effort, control)
+                if chosen.time <= best.time:
+                    best = _Try(runs, chosen)
+        return best
 
     def _searched(self, limit: int, time: int | None, control: Control) -> tuple[tuple[Step, ...] | None, bool]:
         """Return steps of the least time, if it is below the one given, and whether all is known of it.

@@ -65,6 +65,14 @@ class _Replay:
         self.free = {"run": 0, "send": 0, "fetch": 0}
         self.ends: list[int] = []
         self.ran: set[int] = set()
+        # By tensors, the operations that change them in place, and by operations, those that wait for them alone.
+        self.changed: dict[int, set[int]] = {}
+        self.waiting: dict[int, set[int]] = {}
+        for v, row in enumerate(self.graph.ops):
+            for t in set(row.outputs).difference(self.graph.made[v]):
+                self.changed.setdefault(t, set()).add(v)
+            for u in row.after:
+                self.waiting.setdefault(u, set()).add(v)
 
     def take(self, k: int, step: Step) -> None:
         where, before = f"steps[{k}]", self.steps[k - 1].start if k else 0
@@ -89,15 +97,11 @@ class _Replay:
 
     def _refuse_again(self, where: str, v: int) -> None:
         row = self.graph.ops[v]
-        changed = {
-            t for u, other in enumerate(self.graph.ops) for t in set(other.outputs).difference(self.graph.made[u])
-        }
-        if row.once or row.regions or not row.outputs or not changed.isdisjoint(row.outputs):
+        if row.once or row.regions or not row.outputs or any(t in self.changed for t in row.outputs):
             raise OperationsError(f"{where}: operation {v} must not run again")
-        for w in self.ran:
-            other = self.graph.ops[w]
-            if v in other.after or not set(row.inputs).isdisjoint(set(other.outputs).difference(self.graph.made[w])):
-                raise OperationsError(f"{where}: operation {v} must not run again behind operation {w}")
+        for others in (self.waiting.get(v, set()), *(self.changed.get(t, set()) for t in row.inputs)):
+            if behind := self.ran & others:
+                raise OperationsError(f"{where}: operation {v} must not run again behind operation {min(behind)}")
 
     def _transfer(self, where: str, k: int, step: Step) -> int:
         duration, t = self.program.transfer[step.what], step.what
@@ -209,11 +213,20 @@ class _Addresses:
     def __init__(self) -> None:
         self.ranges: dict[int, tuple[int, int]] = {}
         self.whole: set[int] = set()
+        self.begins: list[int] = []
+        self.owners: list[int] = []  # of each begin: what is whole there, so that no two meet
 
     def write(self, one: int) -> None:
         begin, end = self.ranges[one]
-        self.whole -= {c for c in self.whole if self.ranges[c][0] < end and begin < self.ranges[c][1]}
+        if begin == end:
+            self.whole.add(one)
+            return
+        first, last = bisect_left(self.begins, begin), bisect_left(self.begins, end)
+        if first and self.ranges[self.owners[first - 1]][1] > begin:
+            first -= 1
+        self.whole.difference_update(self.owners[first:last])
         self.whole.add(one)
+        self.begins[first:last], self.owners[first:last] = [begin], [one]
 
     def read(self, where: str, one: int) -> None:
         if one not in self.whole:

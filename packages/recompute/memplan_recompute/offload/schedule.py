@@ -7,25 +7,37 @@ what is away alone, and the time from the queues of both directions.
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from heapq import heappop, heappush
+import random
+from collections.abc import Iterator, Sequence
 from itertools import accumulate, pairwise
-from math import inf
 from typing import NamedTuple
 
 import numpy as np
 
 from memplan.planner.model.buffer_table import I64
-from memplan_recompute.offload.steps import Linked, Step
+from memplan.solvers.core.tables import Reference
+from memplan.solvers.search.control import Control
+from memplan_recompute.again import Behind
+from memplan_recompute.core import kernels
+from memplan_recompute.offload.steps import Kind, Linked, Step
 
-Away = Mapping[int, tuple[int, int]]
-"""The first and the last run during which stays are away, by the positions of stays."""
-_Waiting = tuple[int, int, int, int]
-"""The run that a transfer is due at, its place, its tensor, and what it takes."""
-_Begun = tuple[int, int, int]
-"""The start of a transfer, its place and its tensor."""
+_MOST = 2**61
+"""The most that all transfers of a sequence take together."""
+WORK_PER_RUN = 1000
+"""What it takes to write the table of a sequence, for each of its runs."""
+
+
+_WITHOUT = 0.5
+"""The part of changes of a sequence that leave out a clone."""
+
+
+class Effort(NamedTuple):
+    """The limit in bytes of a choice, the time that ends the search, its seed and its work."""
+
+    limit: int
+    goal: int
+    seed: int
+    work: int
 
 
 class Stay(NamedTuple):
@@ -34,115 +46,129 @@ class Stay(NamedTuple):
     It can be sent from behind the run at `made` on, as long as others read it.
     """
 
+    begin: int
     tensor: int
     made: int
-    begin: int
     end: int
     transfer: int
 
 
-@dataclass
-class _Direction:
-    """One direction of the link: one transfer at a time, of those that wait the one that is due first."""
+class Chosen(NamedTuple):
+    """What is away in a sequence, and the time that it takes."""
 
-    free: int = 0
-    now: int = 0
-    waiting: list[_Waiting] = field(default_factory=list)
-    begun: list[_Begun] = field(default_factory=list)
-    ended: dict[int, int] = field(default_factory=dict)
-
-    def release(self, now: int, rows: Sequence[_Waiting]) -> None:
-        """Let transfers wait from now on."""
-        while self.waiting and max(self.free, self.now) < now:
-            self._begin()
-        self.now = now
-        for row in rows:
-            heappush(self.waiting, row)
-
-    def end_due(self, place: int) -> int:
-        """Begin all that is due at a run, and return when the last of what is due then has ended."""
-        while self.waiting and self.waiting[0][0] <= place:
-            self._begin()
-        return self.ended.get(place, 0)
-
-    def _begin(self) -> None:
-        due, place, tensor, transfer = heappop(self.waiting)
-        start = max(self.free, self.now)
-        self.begun.append((start, place, tensor))
-        self.free = start + transfer
-        self.ended[due] = max(self.free, self.ended.get(due, 0))
+    time: int
+    table: kernels.AwayChoice
 
 
 class Runs:
-    """A sequence of runs: the bytes during each if nothing is away, those behind all last, and its stays.
-
-    `before` is the time in front of each, and behind all, if nothing is waited for.
-    """
+    """A sequence of runs, and its stays; `time` is what it takes if nothing is away, and `peak` its bytes then."""
 
     def __init__(self, program: Linked, runs: Sequence[int]) -> None:
         self.program, self.runs, self.n = program, list(runs), len(runs)
-        self.before = [0, *accumulate(program.costs[v] for v in runs)]
-        graph, size = program.graph, program.graph.counted
-        self.bytes: I64 = np.zeros(self.n + 1, dtype=np.int64)
-        self.stays: list[Stay] = []
+        size = program.graph.counted
+        bytes_ = [0] * (self.n + 2)
+        stays = list[Stay]()
+        for k, v in enumerate(runs):
+            bytes_[k] += program.graph.ops[v].work
+            bytes_[k + 1] -= program.graph.ops[v].work
+        for t, places in self._copies():
+            bytes_[max(places[0], 0)] += size[t]
+            bytes_[places[-1] + 1] -= size[t]
+            transfer = program.transfer[t]
+            if transfer is not None:
+                stays += [Stay(a, t, places[0], b, transfer) for a, b in pairwise(places) if b - a > 1]
+        stays = sorted(row for row in stays if row.transfer <= _MOST // len(stays))
+        columns = np.array(stays, dtype=np.int64).reshape(-1, len(Stay._fields)).T.copy()
+        begin, tensor, made, end, transfers = columns
+        table = kernels.Sequence(
+            before=np.array([0, *accumulate(program.costs[v] for v in runs)], dtype=np.int64),
+            bytes=np.cumsum(bytes_[:-1], dtype=np.int64),
+            tensor=tensor,
+            size=np.array(size, dtype=np.int64)[tensor],
+            made=made,
+            begin=begin,
+            end=end,
+            transfer=transfers,
+        )
+        self.time, self.peak = int(table.before[-1]), int(table.bytes.max())
+        self._before, self._table = table.before, Reference(table)
+
+    def _copies(self) -> Iterator[tuple[int, list[int]]]:
+        """Yield each copy of a tensor, with the runs that make it and use it."""
+        graph = self.program.graph
         uses = {
             t: [-1] for t, maker in enumerate(graph.maker) if maker is None and (graph.readers[t] or t in graph.kept)
         }
-        copies: list[tuple[int, list[int]]] = []
-        for k, v in enumerate(runs):
+        for k, v in enumerate(self.runs):
             row = graph.ops[v]
-            self.bytes[k] += row.work
             for t in {*row.inputs, *row.outputs}:
-                if t in graph.made[v]:
-                    copies += [(t, uses[t])] if t in uses else []
-                    uses[t] = [k]
-                else:
+                if t not in graph.made[v]:
                     uses[t].append(k)
+                    continue
+                if t in uses:
+                    yield t, uses[t]
+                uses[t] = [k]
         for t, places in uses.items():
-            copies.append((t, [*places, self.n] if t in graph.kept else places))
-        for t, places in copies:
-            self.bytes[max(places[0], 0) : places[-1] + 1] += size[t]
-            transfer = program.transfer[t]
-            if transfer is not None:
-                self.stays += [Stay(t, places[0], a, b, transfer) for a, b in pairwise(places) if b - a > 1]
+            yield t, [*places, self.n] if t in graph.kept else places
 
-    def time(self, away: Away) -> int:
-        """Return when all has ended."""
-        return self._timed(away)[0]
+    def within(self, limit: int, control: Control) -> Chosen | None:
+        """Return what is away by the choice that delays least each time; None if that does not reach the limit."""
+        nothing = np.full(len(self._table.table.begin), -1, dtype=np.int64)
+        return self._choose(Effort(limit, self.time, 0, 0), (nothing, nothing.copy()), control)
 
-    def steps(self, away: Away) -> tuple[Step, ...]:
+    def improved(self, chosen: Chosen, effort: Effort, control: Control) -> Chosen:
+        """Let some stays back and choose others, for a shorter time."""
+        away = chosen.table.first.copy(), chosen.table.last.copy()
+        return self._choose(effort._replace(goal=max(effort.goal, self.time)), away, control) or chosen
+
+    def changed(self, chosen: Chosen, again: Sequence[Behind | None], draw: random.Random) -> list[int] | None:
+        """Return the runs with a tensor that is away made again in place of its fetch, or without a clone.
+
+        None where what was drawn is not possible.
+        """
+        places = {v: k for k, v in reversed([*enumerate(self.runs)])}
+        clones = [k for k, v in enumerate(self.runs) if places[v] != k]
+        if clones and draw.random() < _WITHOUT:
+            k = draw.choice(clones)
+            return [*self.runs[:k], *self.runs[k + 1 :]]
+        away = np.flatnonzero(chosen.table.first >= 0)
+        if not len(away):
+            return None
+        s = int(draw.choice(away))
+        v, k = self.program.graph.maker[int(self._table.table.tensor[s])], int(self._table.table.end[s])
+        behind = None if v is None else again[v]
+        if v is None or behind is None or any(places[w] < k for w in behind):
+            return None
+        return [*self.runs[:k], v, *self.runs[k:]]
+
+    def steps(self, chosen: Chosen) -> tuple[Step, ...]:
         """Return the steps in their order."""
-        _, waits, sends, fetches = self._timed(away)
-        starts = [self.before[k] + waits[bisect_right(waits, (k, inf)) - 1][1] for k in range(self.n)]
+        table, tensor = chosen.table, self._table.table.tensor
+        starts = (self._before + table.late)[: self.n].tolist()
         rows = [(start, k, 1, Step("run", self.runs[k], start)) for k, start in enumerate(starts)]
-        rows += [(start, place, 2, Step("send", t, start)) for start, place, t in sends]
-        rows += [(start, place, 0, Step("fetch", t, start)) for start, place, t in fetches]
+        transfers: tuple[tuple[Kind, I64, I64, int], ...] = (
+            ("send", table.send, self._table.table.made, 2),
+            ("fetch", table.fetch, table.last + 1, 0),
+        )
+        for kind, begun, places, rank in transfers:
+            for s in np.flatnonzero(begun >= 0).tolist():
+                start = int(begun[s])
+                rows.append((start, int(places[s]), rank, Step(kind, int(tensor[s]), start)))
         return tuple(row[-1] for row in sorted(rows))
 
-    def _timed(self, away: Away) -> tuple[int, list[tuple[int, int]], list[_Begun], list[_Begun]]:
-        """Return the time, by how much runs are late from which one on, and how transfers begin."""
-        sent: set[int] = set()
-        send_at: dict[int, list[_Waiting]] = {}
-        fetch_at: dict[int, list[_Waiting]] = {}
-        places = {0, self.n}
-        for s in sorted(away, key=lambda s: self.stays[s].begin):
-            (first, last), (t, made, _, end, transfer) = away[s], self.stays[s]
-            if t not in sent:  # a copy that was sent once stays at the other end
-                sent.add(t)
-                send_at.setdefault(made + 1, []).append((first, made, t, transfer))
-            fetch_at.setdefault(last + 1, []).append((end, last + 1, t, transfer))
-            places.update((made + 1, first, last + 1, end))
-        sends, fetches = _Direction(), _Direction()
-        late = freed = 0
-        waits = []
-        # In front of other runs, nothing begins and nothing is waited for.
-        for k in sorted(places):
-            now = self.before[k] + late
-            if k in send_at:
-                sends.release(now, send_at[k])
-            freed = max(freed, sends.end_due(k))
-            if k in fetch_at:
-                fetches.release(max(now, freed), fetch_at[k])
-            late = max(now, freed, fetches.end_due(k)) - self.before[k]
-            waits.append((k, late))
-        return self.before[self.n] + late, waits, sends.begun, fetches.begun
+    def _choose(self, effort: Effort, away: tuple[I64, I64], control: Control) -> Chosen | None:
+        first, last = away
+        table = kernels.AwayChoice(
+            *effort,
+            first=first,
+            last=last,
+            send=np.full(len(first), -1, dtype=np.int64),
+            fetch=np.full(len(first), -1, dtype=np.int64),
+            late=np.zeros(self.n + 1, dtype=np.int64),
+            flag=control.raised,
+            answer=np.zeros(3, dtype=np.int64),
+        )
+        outcome = kernels.choose_away(self._table, Reference(table))
+        time, work, _ = table.answer.tolist()
+        control.spend(work + WORK_PER_RUN * self.n)
+        return Chosen(time, table) if outcome == kernels.CHOSEN else None
