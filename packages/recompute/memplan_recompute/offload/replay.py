@@ -214,7 +214,7 @@ class _Addresses:
         self.ranges: dict[int, tuple[int, int]] = {}
         self.whole: set[int] = set()
         self.begins: list[int] = []
-        self.owners: list[int] = []  # of each begin: what is whole there, so that no two meet
+        self.copies: list[int] = []  # by begins: what is whole there; no two meet
 
     def write(self, one: int) -> None:
         begin, end = self.ranges[one]
@@ -222,11 +222,11 @@ class _Addresses:
             self.whole.add(one)
             return
         first, last = bisect_left(self.begins, begin), bisect_left(self.begins, end)
-        if first and self.ranges[self.owners[first - 1]][1] > begin:
+        if first and self.ranges[self.copies[first - 1]][1] > begin:
             first -= 1
-        self.whole.difference_update(self.owners[first:last])
+        self.whole.difference_update(self.copies[first:last])
         self.whole.add(one)
-        self.begins[first:last], self.owners[first:last] = [begin], [one]
+        self.begins[first:last], self.copies[first:last] = [begin], [one]
 
     def read(self, where: str, one: int) -> None:
         if one not in self.whole:
