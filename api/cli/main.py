@@ -103,6 +103,7 @@ def _command(given: list[str]) -> int:
     # Imported here, so that Ctrl-C during the import gives no traceback.
     from memplan.api.cli.commands import runnable
     from memplan.api.cli.streams import UsageError, begin_command, say
+    from memplan.api.garbage import collect_rarely
     from memplan.planner.errors import InputError, ReaderFaultError, UnbuiltError
     from memplan.planner.errors.extras import missing
 
@@ -116,9 +117,7 @@ def _command(given: list[str]) -> int:
             refuse_repeated(given[0], flags)
         with _within_threads(given) as rest:
             command = runnable(rest)
-            gc.freeze()
-            gc.set_threshold(10_000, 20, 20)  # as in a server: full collections would scan all objects of a large file
-            gc.enable()
+            collect_rarely()
             return command.run(args=command.arguments, prog_name=command.name, standalone_mode=False) or 0
     except UsageError as error:
         # Imported here: most command lines are right.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import sys
 from collections import defaultdict
 from collections.abc import AsyncIterator
@@ -12,6 +11,7 @@ from anyio import to_thread
 from fastapi import FastAPI
 from fastapi.routing import APIRoute
 
+from memplan.api.garbage import collect_rarely
 from memplan.api.http.app_state import Service
 from memplan.api.http.auth import ScopeCheck
 from memplan.api.http.middleware import Envelope, Questions
@@ -27,10 +27,6 @@ from memplan.planner import __version__
 _DESCRIPTION = "A pool and an offset for every buffer, with a proof or an honest gap, on time, verified."
 _TURN_S = 0.001
 """The time after which a working thread yields to a waiting event loop."""
-_COLLECTED_AT = 10_000, 20, 20
-"""The thresholds of Python's garbage collector: full collections, some 10 ms each, stop all threads and are made rare,
-since most cycles are young.
-"""
 
 
 def create_app(settings: Settings | None = None) -> FastAPI:
@@ -67,9 +63,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[dict[str, Service]]:
     async with AsyncExitStack() as stack:
         await service.open(stack)
         await to_thread.run_sync(warm_up)  # so that no request waits for one-time loading
-        gc.collect()
         sys.setswitchinterval(_TURN_S)
-        gc.set_threshold(*_COLLECTED_AT)
-        gc.freeze()  # long-lived objects need not be scanned again
+        collect_rarely()
         stack.enter_context(stopping(service.stop))
         yield {"service": service}
