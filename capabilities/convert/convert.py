@@ -8,7 +8,7 @@ from pathlib import PurePath
 from memplan.capabilities.capability import Capability, Control, silent
 from memplan.capabilities.convert.answer import Converted, RuntimeArena, WrittenFile, lines, of_alignment, write
 from memplan.capabilities.convert.options import MODELS, OBJECTS, PROGRAMS, TFLITE, ConvertOptions
-from memplan.capabilities.convert.source import facts_of_source, program_of, with_program
+from memplan.capabilities.convert.source import deployed, facts_of_source, program_of, with_program
 from memplan.capabilities.inputs import FILE, PLAN, Base64, problem_json
 from memplan.capabilities.inputs.question import Question
 from memplan.capabilities.plan.plan import plan as make_plan
@@ -44,9 +44,6 @@ def convert(
         if getattr(options, name):
             raise OptionError(f"{name}: must be given to {TFLITE} only, without a plan, got {getattr(options, name)}")
     if is_deployed:
-        # Imported here: few models are deployed.
-        from memplan.capabilities.convert.deployment import deployed
-
         return deployed(file if isinstance(file, bytes) else memplan_json.write_problem(file), options, running)
     reader = Reader(options)
     problem = file if isinstance(file, Problem) else reader.problem(file, options.name)

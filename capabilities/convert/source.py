@@ -1,16 +1,19 @@
-"""The facts in a file besides its problem: its own plan, its reader's findings, and its program."""
+"""The file to convert: its own plan, its reader's findings, its program, and its best form for a runtime."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from memplan.capabilities.convert.answer import Converted, ReaderWarning
+from memplan.capabilities.capability import Control
+from memplan.capabilities.convert.answer import RUNTIME, Converted, ReaderWarning
+from memplan.capabilities.convert.options import ConvertOptions
 from memplan.capabilities.reading import Reader
-from memplan.planner import formats
-from memplan.planner.errors import OptionError
+from memplan.planner import extensions, formats
+from memplan.planner.errors import FormatError, OptionError, shown
 from memplan.planner.instance.audit import verify
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.sizes import size_text
+from memplan.planner.systems import system_of
 from memplan.systems import reading as importers
 from memplan.systems.imported import Imported
 from memplan.systems.model_graph import graph_of_imported
@@ -62,3 +65,15 @@ def program_of(file: bytes | Problem, imported: Imported | None) -> dict[str, An
     if imported is not None and imported.operations is not None:
         fields["graph"] = graph_of_imported(imported).graph
     return fields
+
+
+def deployed(file: bytes, options: ConvertOptions, running: Control) -> Converted:
+    """Return a model in its best form for its system's runtime; raises FormatError for another file."""
+    is_json = file.lstrip()[:1] == b"{"
+    system = None if is_json else system_of(importers.detect(file))
+    if system is None or system.deploys is None:
+        got = "JSON" if is_json else importers.detect(file) or f"a file that begins with {shown(file[:8])}"
+        way = "--to c writes a plan of it" if system is None else "convert it to one first"
+        raise FormatError(f"must be a TensorFlow Lite model (.tflite) for {RUNTIME}, got {got}; {way}")
+    found: Converted = extensions.imported(system.deploys)(file, options, running)
+    return found

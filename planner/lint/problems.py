@@ -21,8 +21,6 @@ from memplan.planner.verify.overlaps import no_two_share_bytes
 from memplan.planner.verify.placed import PlacedBuffers
 from memplan.planner.verify.verifier import every_place_is_legal
 
-__all__ = ["MAX_LISTED", "Finding", "closed_ends", "lint"]
-
 _STIR = 0x5851F42D4C957F2D
 """A multiplier that combines several numbers into one, so that different rows rarely collide."""
 _MOST_TABLES = 3

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 
 from memplan.planner.lint import problems as rules
-from memplan.planner.lint.problems import MAX_LISTED, Finding, lint
+from memplan.planner.lint.problems import lint
+from memplan.planner.model.finding import MAX_LISTED, Finding
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.overlaps import no_two_share_bytes
 from tests.support.oracle import best_score
