@@ -5,7 +5,6 @@ from functools import cache
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from memplan.planner.errors.extras import SEARCHES, MissingPackageError, missing
 from memplan.planner.extensions import extensions, imported
 
 
@@ -254,6 +253,9 @@ def forms(question: str) -> list[Form]:
 def require_search(name: str) -> None:
     """Raise MissingPackageError, naming the search, if no distribution provides it."""
     if name not in extensions("searches"):
+        # Imported here: help reads this module, and needs no errors.
+        from memplan.planner.errors.extras import SEARCHES, MissingPackageError, missing
+
         raise MissingPackageError.of(name, missing(SEARCHES[name]))
 
 
