@@ -1,7 +1,6 @@
 """Requests of questions: a body with its media type and its query, parsed once into inputs and options.
 
-Parsing gives the same result wherever a question is answered, so requests can wait in a store and move to another
-machine.
+A request is parsed in the same way everywhere, so it can wait in a store and move to another machine.
 """
 
 from __future__ import annotations

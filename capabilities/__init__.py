@@ -94,16 +94,16 @@ class _Imported:
 class Cluster(_Imported):
     """Other machines that run command lines for several files, by an entry point of the group `memplan.clusters`.
 
-    The entry point's name is the scheme of the address, such as `dask` in `--on dask://HOST:PORT`; its function runs
-    command lines there.
+    The entry point's name is a scheme, such as `dask` in `--on dask://HOST:PORT`; its function runs command lines
+    there.
     """
 
 
 class Writer(_Imported):
     """Files that an answer becomes, which a distribution writes, by an entry point of the group `memplan.writers`.
 
-    The entry point `cascade-c` writes a point of a cascade as a program in C: `(point, graph, name, alignment)` to the
-    files by their names.
+    The entry point `cascade-c` maps a point of a cascade, `(point, graph, name, alignment)`, to the files of a C
+    program.
     """
 
 

@@ -67,7 +67,7 @@ def __getattr__(name: str) -> object:
         return import_module(f"memplan.{name}")
     if name not in _modules():
         near = import_module("memplan.planner.errors.did_you_mean").did_you_mean(name, _modules())
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{near}")
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{near or ' (dir(memplan) lists all)'}")
     if (row := _questions().get(name)) is not None and row.deprecated:
         import_module("warnings").warn(
             f"memplan.{name} is deprecated {row.deprecated}", DeprecationWarning, stacklevel=2

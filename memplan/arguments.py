@@ -36,6 +36,7 @@ _ARGUMENTS = {
     _CONTROL: "Ends the call early, bounds its time, and hears of its progress.",
 }
 """The documentation of questions' arguments that are not options."""
+_ELSEWHERE = {"the environment variable MEMPLAN_THREADS": "threads num_threads jobs workers"}
 _END_S = 3.0
 """The time that a cancelled call has for ending."""
 _WARNED = "never-alive"
@@ -67,7 +68,7 @@ def checked(function: F, verified: Callable[[dict[str, Any], Any, Any], Any] | N
             bound = signature.bind(*given, **named)
         except TypeError as error:
             wrong = next((name for name in named if name not in signature.parameters), "")
-            hint = _of_problem(wrong, signature) or did_you_mean(wrong, [*signature.parameters, *fields])
+            hint = _of_problem(wrong, signature) or did_you_mean(wrong, [*signature.parameters, *fields], _ELSEWHERE)
             if not hint and wrong and fields:
                 hint = unknown_option(wrong, fields).removeprefix("is not a known field")
             hint = hint or f": {_call(function, is_full=not wrong)}"
@@ -252,7 +253,7 @@ def _classes(kind: Any) -> tuple[type, ...]:
 
 
 def _rule(kinds: tuple[type, ...]) -> str:
-    plain: dict[type, str] = {Real: "number", Integral: "integer", str: "string", PathLike: "path"}
+    plain: dict[type, str] = {Real: "number", Integral: "integer", str: "string", PathLike: "path", Mapping: "dict"}
     names = [plain.get(kind, kind.__name__) for kind in kinds if kind is not type(None)]
     articles = {name: "" if name == "bytes" else "an " if name[0] in "aeiouAEIOU" else "a " for name in names}
     return "must be " + " or ".join(f"{article}{name}" for name, article in articles.items())
@@ -270,8 +271,12 @@ def _way(function: Callable[..., Any], name: str, value: object, kinds: Mapping[
     """Return what to write instead of a wrong argument."""
     if way := _READ.get(kinds[name][0].__name__) if isinstance(value, str | PathLike) else None:
         return f": read it by memplan.{way}"
+    if name == _CONTROL:
+        return ": write control=Control(report=FUNCTION)"
     if type(value) in kinds.get(_OPTIONS, ()):
         return f" (did you mean {_OPTIONS}={type(value).__name__}(...)?)"
+    if isinstance(value, list | tuple) and kinds[name][:1] and kinds[name][0].__name__ == "Problem":
+        return ": write memplan.Problem(buffers=[...])"
     taker = _TAKERS.get(type(value).__name__)
     is_swapped = any(type(value) in each for each in kinds.values())
     return f", which {taker} takes" if taker and not is_swapped else f": {_call(function)}"

@@ -247,6 +247,7 @@ def os_errors_named(name: str) -> Iterator[None]:
         yield
     except (OSError, ValueError) as error:  # ValueError: a path with a null character
         near = _near(name) if isinstance(error, FileNotFoundError) else ""
+        near = " (no file matches this pattern)" if near and re.search(r"[*?]", name) else near
         near = ": the link leads back to itself, give the file" if getattr(error, "errno", 0) == errno.ELOOP else near
         raise FileError(f"{name}: {(getattr(error, 'strerror', None) or str(error)).lower()}{near}") from error
 

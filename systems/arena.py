@@ -19,9 +19,8 @@ from memplan.systems.reading import detect
 class ModelArena:
     """A runtime's arena for a model: `head` has tensors and scratch, `tail` what stays.
 
-    `least` is the smallest arena that the model starts in: what is known of tensors while they are placed lies where
-    they come to lie, and may need more than they do. `unknown` are the operators of which it is not known what their
-    kernels keep or require.
+    `least` is the smallest arena that the model starts in: data about tensors lies in their place while they are
+    planned, and may need more. `unknown` are the operators whose kernels may keep or require unknown bytes.
     """
 
     head: int

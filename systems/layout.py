@@ -31,8 +31,7 @@ class PlacedBuffer:
 class PlacedPool:
     """A pool, its name in C, and how much of it is in use: `extent` bytes from its start, buffers of no bytes included.
 
-    Where `alignment` divides its first byte's address, all that depends on addresses (alignments, pages, banks) is as
-    it would be at address 0.
+    If `alignment` divides the address of its first byte, alignments, pages and banks are as at address 0.
     """
 
     pool: Pool

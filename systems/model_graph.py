@@ -31,8 +31,7 @@ class ModelGraph:
 def read_model_graph(data: bytes, name: str | None = None, options: ModelOptions | None = None) -> ModelGraph:
     """Read the graph of operations in the bytes of a file, and its name if it has one; raises InputError.
 
-    `options` say how a model is read, and must be given for models only. A program in JSON must have a tentative
-    order.
+    `options` say how a model is read; they are for models only. A program in JSON must have a tentative order.
     """
     options = options or ModelOptions()
     if (format_name := detect(data, name)) is not None:

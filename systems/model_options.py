@@ -77,11 +77,10 @@ ByName = Annotated[dict[Name, Bytes], BeforeValidator(_entries)]
 class ModelOptions(WireValue):
     """The options for reading a model, on every entrance; all but the alignment may only be given for models.
 
-    Every buffer is aligned to `alignment` bytes, and its size rounded up to it; without, to the
-    alignment of the model's runtime. A view is an alias of its source where that is proved safe, or else, and where
-    `views` says `separate`, a buffer of its own. `dims` are the sizes of dimensions that the model only names, or
-    whole shapes of inputs by their names, `scratch` the bytes that kernels require while they run, by the names of
-    operators.
+    Every buffer is aligned to `alignment` bytes, and its size rounded up to it; without, to the alignment of the
+    model's runtime. A view is an alias of its source where that is proved safe, or else, and where `views` says
+    `separate`, a buffer of its own. `dims` are the sizes of dimensions that the model only names, or whole shapes of
+    inputs, by name; `scratch` the bytes that kernels require while they run, by operator.
     """
 
     dims: SizesByName = Field(

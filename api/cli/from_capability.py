@@ -221,8 +221,7 @@ def parameters_of(capability: Capability[Any], extras: CommandExtras) -> tuple[i
 def run(line: CommandLine, extras: CommandExtras) -> int:
     """Read files and flags, answer, and write the answer; return the exit status. Raises MemplanError.
 
-    Where a time limit was given, what looks at no clock is abandoned soon after it, and the last answer that was
-    noted is given.
+    With a time limit, work that reads no clock is abandoned soon after it, and its last answer so far is returned.
     """
     call = _read(line, extras)
     is_quiet, noted = call.flags["quiet"], list[Any]()

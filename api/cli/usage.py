@@ -45,6 +45,8 @@ def hints(error: Any, arguments: Sequence[str]) -> Iterator[str]:
         yield f"did you mean `memplan {shlex.join(['plan', *arguments])}`?"
     elif message.startswith("No such command") and arguments[0] in FORMER_NAMES:
         yield f"did you mean `memplan {FORMER_NAMES[arguments[0]]}`?"
+    elif message.startswith("No such command") and not getattr(error, "possibilities", None):
+        yield "`memplan --help` lists all commands"
     elif (option := getattr(error, "option_name", None)) and message.startswith("No such option"):
         flags = {flag for each in command.params for flag in each.opts} if command is not None else set()
         here = {f"--{name}": words for name, words in OPTIONS.items() if f"--{name}" in flags}
@@ -52,6 +54,8 @@ def hints(error: Any, arguments: Sequence[str]) -> Iterator[str]:
             yield f"did you mean {flag}?"
         elif others := [name for name in CAPABILITIES if option in dict(_options(name))]:
             yield f"{option} is an option of {', '.join(f'`memplan {name}`' for name in others)}"
+        elif len(option) == 2 and (longer := sorted(flag for flag in flags if flag.startswith(f"-{option}"))):
+            yield f"did you mean {' or '.join(longer)}?"
         elif not getattr(error, "possibilities", None):
             yield f"`memplan {arguments[0]} --help` says which options there are"
     elif match := _CHOICE.search(message):
@@ -67,6 +71,8 @@ def hints(error: Any, arguments: Sequence[str]) -> Iterator[str]:
             yield f"the default is {default}"
         else:
             yield f"it may be left out: `memplan {arguments[0]} --help` says what is done then"
+    elif "does not take a value" in message:
+        yield f"write {getattr(error, 'option_name', 'it')} alone, or leave it out"
     elif lacking := re.search(r"(?:Missing option|^Option) '(-[^']*)'", message):
         yield from _of_option(lacking[1], arguments)
     elif missing := re.search(r"Missing argument '(.*)'", message):
@@ -79,7 +85,7 @@ def hints(error: Any, arguments: Sequence[str]) -> Iterator[str]:
         if occurrences:
             default = error.param.default
             about = str(getattr(error.param, "help", None))
-            way = f"it is for: {about[:1].lower()}{about[1:]}" if default is None else f"the default is {default}"
+            way = f"its help says: {about}" if default is None else f"the default is {default}"
             got = "" if ", got " in message else f"got {occurrences[-1]}; "
             yield f"{error.param.opts[0]}: {got}{way}"
     elif extra := re.search(r"unexpected extra arguments? \((.*)\)|unexpected extra argument\(s\) \((.*)\)", message):
@@ -130,6 +136,9 @@ def _of_extra(arguments: list[str], extra: list[str]) -> Iterator[str]:
         return
     before = arguments[arguments.index(extra[0]) - 1] if extra[0] in arguments else ""
     flag = arguments[arguments.index(before) - 1] if before in arguments[1:] else ""
+    if before.startswith("-") and not Path(extra[0]).exists():
+        yield f"{before} takes no value: leave {extra[0]} out"
+        return
     if flag.startswith("-") and not Path(extra[0]).exists():
         yield f"did you mean {flag} '{before} {extra[0]}', in quotes, or a value without a space?"
         return

@@ -19,8 +19,7 @@ from memplan.api.client.http_async import PATIENCE_S, AsyncClient
 class Client(AbstractContextManager["Client"]):
     """A blocking client of one service, usable from any thread: the methods of AsyncClient, in its own event loop.
 
-    Methods wait for their result or return iterators. Raises ServiceError; a refusal is a RefusedError with its
-    sentences.
+    Methods wait for their result or return iterators. Errors are ServiceErrors; a refusal is a RefusedError.
     """
 
     def __init__(self, server: str, *, key: str | None = None, patience_s: float = PATIENCE_S) -> None:

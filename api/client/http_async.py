@@ -54,8 +54,7 @@ _PLAN, _JOBS = CAPABILITIES["plan"], "/v1/jobs"
 class AsyncClient(AbstractAsyncContextManager["AsyncClient"]):
     """An asynchronous client of one service. Raises ServiceError; a refusal is a RefusedError with its sentences.
 
-    Every plan passes the verifier here, too. The call of each capability is a method: its inputs, and its options by
-    name or as `options`.
+    It verifies every plan, too. Each capability is a method, which takes inputs, and options by name or as `options`.
     """
 
     def __init__(self, server: str, *, key: str | None = None, patience_s: float = PATIENCE_S) -> None:

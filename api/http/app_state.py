@@ -156,8 +156,8 @@ class Service:
     ) -> T:
         """Do work on `n_bytes` that is no search: inline if it is short, else in a thread.
 
-        With a deadline, large work is done one piece at a time; raises NotInTimeError soon after the deadline, and
-        drops later results.
+        With a deadline, large work runs one piece at a time; raises NotInTimeError soon after it and drops later
+        results.
         """
         if is_short and n_bytes <= SMALL_BYTES:
             return work()

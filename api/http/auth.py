@@ -73,7 +73,7 @@ class KeyGate:
         scheme, _, text = (authorization or "").strip().partition(" ")
         text = text.strip()
         if scheme.lower() != "bearer" or not text:
-            raise NoKeyError("authorization: must be Bearer and a key")
+            raise NoKeyError("authorization: must be Bearer and a key, as in `Authorization: Bearer KEY`")
         if self._admin is not None and is_same(text, self._admin):
             return Caller(ADMIN, ADMIN, frozenset({"admin"}))
         key_id, secret = split(text) or ("", text)
@@ -87,8 +87,7 @@ class KeyGate:
     def _check_page(self, method: str, headers: Mapping[str, str]) -> None:
         """Raise ForbiddenError for a cross-site request, under whatever name it addresses this server.
 
-        Where `require_keys` was set to false, a proxy may stand before it, and what is compared with its name says
-        little.
+        If `require_keys` is false, a proxy may stand before the server, and its name says little about the caller.
         """
         host, origin, site = (headers.get(name) for name in ("host", "origin", "sec-fetch-site"))
         if not is_harmless(host, self._settings.hosts or ""):

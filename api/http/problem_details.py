@@ -159,13 +159,15 @@ async def _http(request: Request, error: Exception) -> Response:
         allowed = ", ".join(sorted(method for methods in fitting for method in methods))
         allowed = allowed or (error.headers or {}).get("Allow", "")
         sentence = f"method: must be {allowed} for {shown_path}, got {request.method}"
-    elif error.status_code == 404 and path.startswith(_JOBS):
+    elif error.status_code == 404 and any(compile_path(template)[0].match(path) for template in methods_by_path):
         job_id = job_id.partition("/")[0]
         sentence = (
             f"job: there is no {shown(job_id)}, or none that this key may see: it has expired, or it never existed"
         )
     elif error.status_code == 404:
-        asked = re.sub(r"^/(v\d+/)?", "/v1/", path)
+        asked = re.sub(r"^/(v\d+/)?", "/v1/", path).replace(
+            f"{_JOBS}{job_id.partition('/')[0]}/", f"{_JOBS}{{job_id}}/"
+        )
         former = FORMER_NAMES.get(asked.removeprefix("/v1/"), "").partition(" ")[0]
         near = did_you_mean(f"/v1/{former}" if former else asked, methods_by_path) or did_you_mean(
             path, methods_by_path

@@ -80,7 +80,7 @@ def media_type(request: Request, *known: str) -> str:
     if charset is not None and charset[1].lower() not in ("utf-8", "utf8", "us-ascii"):
         raise MediaTypeError(f"content-type: charset must be utf-8, got {shown(charset[1])}")
     if (coding := request.headers.get("content-encoding", "identity")) != "identity":
-        raise MediaTypeError(f"content-encoding: must be identity, got {shown(coding)}")
+        raise MediaTypeError(f"content-encoding: must be identity, got {shown(coding)}: send the body uncompressed")
     return header if kind == FORM else kind
 
 

@@ -28,9 +28,7 @@ _LIGHT_S, _LIGHT_BITS = 0.1, 14
 _LIGHT_HELD_S = 0.25
 """The time after which a light request that is still running counts as an ordinary one."""
 _FADE_S, _USUAL = 30.0, 8
-"""The time in which measurements lose half of their weight, and the number of recent requests that predict an unknown
-sort.
-"""
+"""The half-life of measurements, and the number of recent requests from which an unknown sort is predicted."""
 _OF_TIME = 0.5
 """The share of its time after which a request should begin, however much is left."""
 Sort = tuple[str, int]
@@ -133,8 +131,7 @@ class AdmissionQueue(Admission):
     that was admitted and has waited for a part of its time asks the one that has held a place for longest, and was not
     asked yet, to be short; if it would be late all the same, or half of its time is over, it begins beyond the places.
     Only where those are taken `MOST` times is it refused, once it has less time left than its sort needs. Light
-    requests have as many places of their own. Requests that may not be refused wait beyond the length, and do not count
-    as waiting.
+    requests have as many places of their own. Requests that may not be refused do not count as waiting.
     """
 
     def __init__(self, places: int, length: int, of_key: int | None = None) -> None:

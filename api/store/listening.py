@@ -21,8 +21,8 @@ _LOOK_S = 0.2
 class Listening:
     """A thread that calls `wake` for each notification.
 
-    It is believed only once it has heard this process: behind a pooler that gives each transaction another connection,
-    nothing is ever heard.
+    It is used only after it has heard this process: a pooler that changes the connection of each transaction delivers
+    nothing.
     """
 
     def __init__(self, database: Database, wake: Callable[[], object]) -> None:

@@ -1,7 +1,7 @@
 """The tables of this version. A change here is a revision in `migrations`, and the next REVISION.
 
-Times are seconds since 1970 in UTC. What is large has tables of its own, because SQLite writes a whole row anew where
-any of it changes.
+Times are seconds since 1970 in UTC. Large values have tables of their own, because SQLite rewrites a whole row for each
+change.
 """
 
 from __future__ import annotations

@@ -98,9 +98,8 @@ def check(
 ) -> Check:
     """Check what a plan uses against budgets and a baseline, and name the buffers that made a peak grow.
 
-    If no plan is given, one is made. If a plan is given without its problem, only placements are compared. The arena
-    of a runtime holds more than tensors: where its size is known and there is one pool, the budget is for the whole
-    arena.
+    If no plan is given, one is made. If a plan is given without its problem, only placements are compared. If there is
+    one pool and the size of the runtime's arena is known, the budget is for the whole arena.
     """
     running = control.begun(options)
     tolerance = Tolerance.read(options.tolerance)

@@ -78,8 +78,7 @@ class OrderRepair(PlanValue):
 class OrderRepairs(PlanValue):
     """The repairs of a graph, the smallest change first; all its orders need at least `least_live_peak` bytes.
 
-    `proved`: where there is none, no order of the operations fits, each run once. `left_out` says what was not tried,
-    and for which reason.
+    `proved`: without a repair, no order fits that runs each operation once. `left_out` says what was not tried, and why.
     """
 
     status: Outcome

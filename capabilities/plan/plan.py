@@ -93,9 +93,8 @@ def plan(
     """Plan a problem: give every buffer a pool and an offset, and prove that the plan is the best or report the gap.
 
     Every plan is verified. If nothing fits, the answer says so and gives the reason. With an old plan to `keep`, of
-    this problem or of a similar one, as many buffers as possible stay where that plan has them, at a peak near the
-    best one. A problem of shared objects is answered with objects. If several plans are requested, all but the first
-    are in `others`.
+    this problem or of a similar one, as many buffers as possible stay where that plan has them, at a peak near the best
+    one. A problem of shared objects is answered with objects. `others` has further plans, if several are requested.
     """
     if options.plans > 1:
         _refuse_several(problem, keep, options)

@@ -56,6 +56,8 @@ def refuse_files(files: Sequence[str], together: Sequence[str]) -> None:
         raise OptionError(f"together: must be given for several files only, got {files[0]}")
     if (unit := next((each for each in files[1:] if each in UNITS and not Path(each).exists()), None)) is not None:
         raise OptionError(f"{unit}: must follow its number without a space, as 64{unit}")
+    if (word := next((each for each in files[1:] if each.isalpha() and not Path(each).exists()), None)) is not None:
+        raise OptionError(f"{word}: no such file or directory (write a value with a space in quotes, as '10 s')")
     if len(files) > 1 and not together:
         line = f"`memplan {join(['plan', *files, '--together', NONE])}`"
         raise OptionError(

@@ -210,7 +210,8 @@ def _with_pins(problem: Problem, texts: Sequence[str]) -> Problem:
         name, equals, place = text.rpartition("=")
         pool, _, offset = place.rpartition(":")
         if not equals:
-            raise OptionError(f"pin: must be NAME=OFFSET or NAME=POOL:OFFSET, got {shown(text)}")
+            meant = f" (did you mean {'='.join(text.rsplit(':', 1))}?)" if ":" in text else ""
+            raise OptionError(f"pin: must be NAME=OFFSET or NAME=POOL:OFFSET, got {shown(text)}{meant}")
         if pool and pool not in problem.pool_index:
             raise OptionError(
                 f"pin: must name a pool of the problem ({', '.join(problem.pool_index)}), got {shown(pool)}"

@@ -241,8 +241,10 @@ def _certificate_file(reader: Reader, data: bytes, _name: str, _question: Questi
     is_plain = reader.imported is None
     try:
         problem = reader.data.decode() if is_plain else None
+        if not data.startswith(b"memplan-"):
+            raise ValueError
         return ProofText(data.decode(), problem, reader.options.interval)
-    except UnicodeDecodeError:
+    except ValueError:
         raise FormatError(
             f"must be a certificate, a text, got {shown(data[:16])}; left out, the plan alone is checked"
         ) from None

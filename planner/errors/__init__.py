@@ -211,6 +211,8 @@ def _got(rule: str) -> Callable[[Mapping[str, Any]], str]:
 
 def _meant_list(error: Mapping[str, Any]) -> str:
     """Return the hint to write a value as a list, unless the value is itself an entry of a list."""
+    if error["loc"][-1:] in (("budgets",), ("capacity",)) and isinstance(error["input"], Mapping) and error["input"]:
+        return f" (did you mean {[f'{name}={size}' for name, size in error['input'].items()]}?)".replace("'", '"')
     return "" if error["loc"] and isinstance(error["loc"][-1], int) else meant_list(error["input"])
 
 
@@ -231,7 +233,9 @@ _SENTENCES: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "int_parsing_size": _got("must be an integer of at most 64 bits"),
     "int_from_float": lambda error: f"must be an integer, got {shown(error['input'])}{meant_number(error['input'])}",
     "float_type": lambda error: _got("must be a number")(error) + meant_number(str(error["input"]).removesuffix("s")),
-    "float_parsing": _got("must be a number"),
+    "float_parsing": lambda error: (
+        _got("must be a number")(error) + meant_number(str(error["input"]).removesuffix("s"))
+    ),
     "finite_number": _got("must be a finite number"),
     "string_type": _got("must be a string"),
     "bool_type": _got("must be true or false"),

@@ -27,7 +27,12 @@ _WAYS = [
     (r"pools\[\d+\]: must be an object", 'write {"name": "sram", "size": 131072}'),
     (r"ops\[\d+\]: must be an object", 'write {"in": [0], "out": [1]}'),
     (r"(plan|keep): must be an object", "give what plan answered, as JSON"),
-    (r"must be an object", 'write {"buffers": [{"id": "a", "size": 64, "start": 0, "end": 3}]}'),
+    (r"buffers\[\d+\]: must be an object", 'write {"id": "a", "size": 64, "start": 0, "end": 3}'),
+    (r"sizes: must be an object", 'write {"sram": [65536, 131072]}, a list for each pool'),
+    (
+        r"^(body: |problem: |[^\[]*(json|input): )?must be an object",
+        'write {"buffers": [{"id": "a", "size": 64, "start": 0, "end": 3}]}',
+    ),
     (r"^[^:]*: must not be empty$", "is it cut short, or still to be written? Make or fetch it again"),
     (r"must be a non-empty", 'write a name, as "conv1", or a number'),
     (r"(^|: )(model|program)\..*must not be empty", "is it cut short? Make or fetch it again"),

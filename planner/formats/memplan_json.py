@@ -54,6 +54,8 @@ def parse(data: bytes) -> Any:
         text = data.decode()
     except UnicodeDecodeError as error:
         raise FormatError(f"must be JSON in UTF-8, got byte 0x{data[error.start]:02x} at {error.start}") from None
+    if not text.strip():
+        raise FormatError("must be JSON, got nothing")
     try:
         value = from_json(data, allow_inf_nan=False)
     except ValueError as error:

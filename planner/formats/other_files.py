@@ -99,6 +99,11 @@ _TEXTS: tuple[tuple[bytes, str, str], ...] = (
     (rb'(name|input|layer)\s*:\s*"[^{]*\b(layers?|input_shape)\s*\{', "a network of Caffe", _OF_WHAT),
     (rb"\[(net|network)\]", "a network of Darknet", _OF_WHAT),
     (
+        rb"(?i)NAME\b[^\n]*\nROWS|(min|max)imi[sz]e\b",
+        "a linear program (MPS or LP)",
+        "give the model or the problem of it",
+    ),
+    (
         rb"[^{]*\b(unsigned char|uint8_t|char)\s+\w+\s*\[[^\]]*\][^=;]*=",
         "C source with a model as an array",
         _SOURCE,

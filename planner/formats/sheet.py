@@ -173,7 +173,9 @@ def _meant_column(name: str, names: Sequence[str], layout: Layout) -> str:
     if len(missing) > 1:
         got = f"nothing like {', '.join(missing)}: a table of something else"
         return f"first line: must name the columns {required}, got {got}"
-    hint = f"did you mean {meant[name]}?" if meant[name] in layout.fields else "leave it out"
+    near = meant[name] if meant[name] in layout.fields else name.partition(" (")[0].strip()
+    unit = ", in bytes or time steps" if near != meant[name] else ""
+    hint = f"did you mean {near}{unit}?" if near in layout.fields else "leave it out"
     return f"{where}: must be one of {', '.join(layout.fields)} ({hint})"
 
 

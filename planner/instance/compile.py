@@ -121,8 +121,8 @@ def lift(problem: Problem, instance: Instance, pool: I64, offset: I64) -> Placem
 def _place_empty(places: LegalPlaces, empty: I64, used: I64, home: I64) -> tuple[I64, I64]:
     """Place buffers of no bytes: in the first pool whose peak they leave alone, else as low as can be.
 
-    Those of one colocation group go where its other buffers are (`home`, ABSENT: nowhere yet), or where the highest of
-    them is lowest.
+    A colocation group goes to the pool of its other buffers (`home`; ABSENT: none yet), or where its highest end is
+    lowest.
     """
     offset = places.lowest[:, empty]
     rank = np.where(offset <= used[:, None], 0, 1 + offset.astype(np.float64))
@@ -190,8 +190,8 @@ def _lifetimes(table: BufferTable, home: I64, n: int) -> tuple[I64, I64, I64]:
 def _live_sets(lifetime_buffer: I64, start: I64, end: I64, n: int) -> tuple[I64, I64, I64, I64]:
     """Cut time into maximal live sets, given the lifetimes of `n` buffers, sorted by buffer.
 
-    Returns each buffer's first lifetime, (n + 1,), each lifetime's first set and the set after its last, (m,), and a
-    time in each set.
+    Returns the first lifetime of each buffer, (n + 1,), the first set of each lifetime and the set after it, (m,), and
+    times.
     """
     first = np.searchsorted(lifetime_buffer, np.arange(n + 1))
     return first, *live_sets(start, end)

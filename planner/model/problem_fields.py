@@ -33,8 +33,7 @@ def rigid_groups(relatives: Relatives, index: Mapping[Id, int], roots: Roots) ->
     """Return, for each buffer that `relative` joins with others, (its group's lowest buffer, bytes above that one).
 
     The lowest buffer of a group is in it, too, with a distance of 0; of several, it is the first. Aliases are in no
-    group: what is relative to one is so to the buffer that the alias lives in. The chains must not lead back to
-    themselves.
+    group: the buffer in which an alias lives stands for it. The chains must have no circle.
     """
     above: dict[int, tuple[int, int]] = {}  # from a buffer to (the one where its chain ends, bytes above that one)
     for i in relatives:

@@ -106,6 +106,7 @@ class Value(WireValue):
             if given:
                 kind, fields_of = type(self).__name__, type(self).model_fields.items()
                 needed = ", ".join(f"{name}=..." for name, field in fields_of if field.is_required())
+                needed = needed or f"{next(iter(type(self).model_fields))}=..."
                 raise self.error(f"{kind}: must be given fields by name, as {kind}({needed}), got {brief(given)}")
             try:
                 super().__init__(**fields)

@@ -22,8 +22,7 @@ from memplan.planner.operations.operations import Operations, operations_from
 class FunctionBuilder:
     """A function that is being written; statements go to the innermost block that is open.
 
-    What is said of a buffer is what the wire format of operations has: `size`, or `dtype` and `shape`, `alignment`,
-    `pools`, `alias_of`.
+    Buffers have the fields of the wire format: `size`, or `dtype` and `shape`, `alignment`, `pools`, `alias_of`.
     """
 
     def __init__(self, name: str) -> None:

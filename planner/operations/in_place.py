@@ -57,8 +57,8 @@ def written_over_along(graph: OperationGraph, order: Iterable[int]) -> dict[int,
 def matched(wanted: Sequence[Sequence[int]]) -> dict[int, int]:
     """Return a maximum matching of rows and the tensors that each may take, as a map from tensors to rows.
 
-    Rows that come first have one if they can, others being moved on if need be; so with the largest outputs first the
-    bytes are the most.
+    Earlier rows take precedence, and others are moved on if needed; so the largest outputs, which come first, save
+    most.
     """
     holder: dict[int, int] = {}
 

@@ -26,8 +26,7 @@ def peak_of(graph: OperationGraph, order: Sequence[int]) -> int:
 def bytes_along(graph: OperationGraph, order: Sequence[int]) -> list[int]:
     """Return the bytes alive while each operation of an order runs; the order may end early.
 
-    Raises OperationsError for an order that names an operation twice or that is none of the graph's, or runs it too
-    early.
+    Raises OperationsError if an operation is named twice, does not exist or runs too early.
     """
     position: dict[int, int] = {}
     if order == range(len(graph.ops)):  # the given order, which was checked when the graph was made

@@ -22,9 +22,8 @@ from memplan.planner.operations.statements import Alloc, Branches, Free, Operati
 class ProgramGraph:
     """A graph of operations and the program that it comes from.
 
-    `statements` are, for each operation, the positions of its statements in the entry's body (none for `given`, which
-    stands for the caller where parameters are unread); `buffers` are the ids of
-    the tensors.
+    `statements` has, for each operation, the positions of its statements in the entry's body (none for `given`, which
+    stands for the caller); `buffers` are the ids of the tensors.
     """
 
     graph: OperationGraph

@@ -221,7 +221,7 @@ def _live_sets(problem: SymbolicProblem) -> tuple[list[frozenset[int]], tuple[tu
 
 
 def _apart(live: Sequence[frozenset[int]], pairs: Sequence[frozenset[int]]) -> tuple[tuple[int, ...], ...]:
-    """Return sets of buffers that may not share bytes pairwise: each conflict, with the buffers alive beside one of the
+    """Return sets of buffers that pairwise must not share bytes: each conflict, and what is alive beside one of the
     two.
     """
     near: dict[int, set[int]] = defaultdict(set)

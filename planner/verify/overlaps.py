@@ -72,8 +72,7 @@ class _Lives(NamedTuple):
             return False
         if len(self.start) <= _FEW:
             return no_pair_meets(self.start, self.end, self.low, self.high)
-        # The sweep keeps what is alive, or what covers an address, in a sorted list; the shorter list is cheaper
-        # (decision 053).
+        # The sweep keeps a sorted list of what is alive, or of what covers an address: the shorter one (decision 053).
         if _crowd(self.start, self.end) <= _crowd(self.low, self.high):
             return _no_two_meet(self.start, self.end, self.low, self.high)
         return _no_two_meet(self.low, self.high, self.start, self.end)
@@ -156,8 +155,7 @@ class _Layer:
 class _Alive:
     """The buffers of one pool that are alive now, each in the first layer where it shared no bytes with any.
 
-    In a plan without a violation, one layer holds all but what may share bytes: members of a rigid group, and buffers
-    that share an offset.
+    In a valid plan, one layer holds all but what may share bytes: members of a rigid group, and of one offset.
     """
 
     def __init__(self, low: list[int], high: list[int]) -> None:

@@ -23,8 +23,7 @@ _LARGEST = 2**61
 class ProofLines:
     """A proof as lines: the sets that it names, its lemmas, and the reference to its result.
 
-    `need` has the buffers that it needs (positions in the instance), with a low (bytes) for each pool that they may be
-    in.
+    `need` maps the buffers that it needs (positions in the instance) to a low, in bytes, for each of their pools.
     """
 
     sets: tuple[str, ...]

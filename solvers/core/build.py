@@ -59,8 +59,7 @@ def is_built(folder: Path, flags: Sequence[str] = FLAGS) -> bool:
 def build(package: Path, flags: Sequence[str] = FLAGS) -> None:
     """Compile the libraries of a package whose sources have changed.
 
-    Raises RuntimeError where there is no compiler, CalledProcessError where it fails, OSError where nothing can be
-    written.
+    Raises RuntimeError without a compiler, CalledProcessError if it fails, and OSError if nothing can be written.
     """
     for folder in folders(package):
         if is_built(folder, flags):

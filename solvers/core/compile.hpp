@@ -122,8 +122,8 @@ class Compiler {
     }
   }
 
-  // Cut time into maximal live sets. Going through all starts and ends in time order, ends first, a set is a run of
-  // starts that an end follows.
+  // Cut time into maximal live sets. In the order of time, with ends before starts, a set is a run of starts before an
+  // end.
   template <class IsOver>
   void list_lifetimes(OnePool &made, IsOver &&is_over) {
     const i64 gaps = static_cast<i64>(problem_.gap_count);

@@ -324,8 +324,7 @@ class Search {
     state_.seat[state_.member_slot[here]] = here, state_.seat[slot] = last;
   }
 
-  // Place a buffer at its low and lift its neighbours above it. Returns the sections that contain every buffer whose
-  // state changed.
+  // Place a buffer at its low and lift its neighbours above it. Returns sections that contain all changed buffers.
   Span place(i64 buffer) {
     const i64 offset = state_.low[buffer], extent = sections_.extent[buffer], top = offset + extent;
     state_.low[buffer] = kFar;
@@ -372,8 +371,7 @@ class Search {
   }
 
   // Recompute the queued sections, floors and ready counts only where nothing is known to be ready. Returns 0, or the
-  // least capacity with which every section could hold what is left of it; the queue then begins with those that
-  // cannot.
+  // least capacity with which every section could hold its rest; the queue then begins with those that cannot.
   i64 update_sections() {
     i64 need = 0, overfull = 0;
     for (i64 x = 0; x < n_queued_; ++x) {
@@ -477,8 +475,7 @@ class Search {
     return best;
   }
 
-  // Whether no unplaced neighbour of a buffer that may start at a section's floor can lie below it; on a plateau that
-  // is so where all is plain.
+  // Whether no unplaced neighbour of a buffer that may start at a floor can lie below it; true on plain plateaus.
   bool nothing_lies_below(i64 section) const {
     if (sections_.is_plain) return true;
     const i64 floor = state_.floor[section];

@@ -81,8 +81,7 @@ class Turn(NamedTuple):
 
 
 NODES, BOUND, PEAK, IS_PROVING = range(4)
-"""The columns of an answer: total nodes, least peak not ruled out, peak of `offset` or ABSENT, and whether only proofs
-are left to do.
+"""The columns of an answer: nodes, least peak not ruled out, peak of `offset` or ABSENT, and if only proofs are left.
 """
 SPENT, PAUSED, BETTER, RAISED, PROVED, INFEASIBLE, WAITS, FAILED = range(8)
 """The outcomes of a turn: nodes spent or flag set; a pause; a better plan; a higher bound; no component above the

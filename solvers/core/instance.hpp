@@ -6,8 +6,7 @@ namespace memplan {
 
 inline constexpr i64 kLargest = i64{1} << 60;
 
-// The n buffers with a size. Offsets o of buffer i have o % step[i] == residue[i]; all of it in units. See
-// `OnePool` in exact.py.
+// The n buffers with a size, in units: offset o of buffer i has o % step[i] == residue[i]. See `OnePool` in exact.py.
 struct OnePool {
   i64 n;
   i64 unit;

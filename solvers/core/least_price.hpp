@@ -1,5 +1,5 @@
-// The least price of a piece, exactly: on a grid of few places, by colours where all sizes are equal, or else by what lies
-// below what.
+// The least price of a piece, exactly: on few places, by colours if all sizes are equal, or else by relations of
+// buffers.
 //
 // With one size s, the numbers offset / s of any plan are colours of a plan that costs no more: two of one colour met
 // before. So of equal sizes only the colours count, and all of them are alike.

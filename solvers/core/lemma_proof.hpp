@@ -57,8 +57,7 @@ class LemmaProof {
   // The part that does not fit.
   const LemmaRounds &proved() const { return *proved_; }
 
-  // Write the proof, or some of it where it is over; return how many lemmas it has. So many sets and lemmas of the same
-  // claim come before.
+  // Write the proof, or a part when time is over; return its lemmas. `sets` and `lemmas` of the claim come before it.
   template <class IsOver>
   i64 write(Text &text, i64 sets, i64 lemmas, IsOver &&is_over) {
     LemmaText lines(arena_, *instance_, *proved_);

@@ -10,8 +10,7 @@ class LemmaRounds {
  public:
   LemmaRounds(Allocator &allocator, u64 seed) : arena_(allocator), tables_(arena_, instance_), random_(20261121 + seed) {}
 
-  // The instance is read as long as there are rounds. False where memory has failed, or it is over; then nothing else may
-  // be called.
+  // The instance must outlive the rounds. Returns false if memory failed or time is over; then call nothing else.
   template <class IsOver>
   bool begin(const LemmaInstance &instance, const Array<bool> &kept, const Array<i64> &capacity, IsOver &&is_over) {
     instance_ = instance;

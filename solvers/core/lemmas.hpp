@@ -80,8 +80,8 @@ struct LemmaStore {
   i64 listed;         // those that are in a list
 };
 
-// One run: the end that each pool may have, and how to branch. A slim run looks for reasons of few buffers, others for
-// those that fail by most.
+// One run: the capacity of each pool, and how to branch. A slim run prefers reasons of few buffers, others the largest
+// excess.
 struct LemmaRun {
   Array<i64> capacity;   // (p,)
   Array<i64> free;       // (k * m,): the units that a set may use in the pools of a group
@@ -658,8 +658,8 @@ class Search {
     return kNothing;
   }
 
-  // Where a lemma requires more than the state does, of a buffer that still is to be placed if it can be; -1 where it
-  // refutes the state.
+  // An entry for which a lemma requires more than the state, preferably of an unplaced buffer; -1: it refutes the
+  // state.
   i64 open_entry(i64 k) const {
     i64 found = kAbsent;
     for (i64 r = store_.first[k]; r < store_.first[k + 1]; ++r) {

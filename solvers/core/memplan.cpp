@@ -217,6 +217,8 @@ class Plan {
     i64 left = 1'000'000;
     for (i64 i = 0; i < instance.n && left > 0; ++i) {
       if (instance.pin[i] == kAbsent) continue;
+      if (instance.pin[i] % instance.step[i] != instance.residue[i])
+        result_.buffer = result_.other = static_cast<std::size_t>(instance.source[i]);
       for (i64 j = 0; j < i && --left > 0; ++j) {
         const bool is_apart = instance.pin[j] == kAbsent || instance.pin[j] >= instance.pin[i] + instance.size[i] ||
                               instance.pin[j] + instance.size[j] <= instance.pin[i];

@@ -25,8 +25,8 @@ struct Walk {
 };
 
 // The least k >= 0 with low <= k * stride % modulus <= high, for 0 < low <= high; ABSENT if none is, or if k * stride
-// passes 2^63 - 1. O(log modulus), as in Euclid's algorithm, see `rigid_bodies.py`; `levels` keeps (stride, modulus,
-// low) of each level.
+// passes 2^63 - 1. O(log modulus), like Euclid's algorithm (`rigid_bodies.py`); `levels` keeps (stride, modulus, low)
+// of each.
 inline i64 first_multiple(i64 stride, i64 modulus, i64 low, i64 high, const Rows<i64> &levels) {
   i64 depth = 0, steps;
   while (true) {
@@ -86,8 +86,7 @@ inline i64 legal(i64 at, const Grid &grid) {
   return at;
 }
 
-// The lists of a body: those of items, (low, high, start, end), of which only those alive in a time count, then those
-// of runs, (low, high).
+// The lists of a body: items, (low, high, start, end), which count only while alive; then runs, (low, high).
 struct Lists {
   const Rows<i64> &items;
   const Rows<i64> &runs;

@@ -241,8 +241,7 @@ class Packer {
     if (first < end) walks_.push({from + first, from + end, rules_.distance[i], 1});
   }
 
-  // List `c` of those that the body is filed in at the nodes of the tree. A covered node has two: of what covers it,
-  // and of what touches it.
+  // List `c` of the tree's nodes for the body. A covered node has two lists: of what covers it, and of what touches it.
   Node touched(i64 c) const {
     if (c < covers_.size) return covers_[c];
     const Node &touched = c < 2 * covers_.size ? covers_[c - covers_.size] : above_[c - 2 * covers_.size];

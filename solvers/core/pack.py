@@ -15,8 +15,8 @@ class PackRules(NamedTuple):
     buffers ends above `capacity` and each of them, at offset o, has page 0 or (o + page_shift) % page + size <= page. A
     bank begins at each offset o with (o + bank_shift) % bank == 0; bank 0 says that there are none. Buffers that a row
     of pairs names keep so much clearance, with a border of its grid between them, which begins as banks do; grid 1
-    requires none. `width` is the number of live sets in a block; a flat pack has no tree, but an item in each block
-    that a buffer touches.
+    requires none. `width` is the number of live sets in a block; a flat pack files an item in each block and has no
+    tree.
     """
 
     distance: I64  # (n,): how far above its body's offset a buffer lies

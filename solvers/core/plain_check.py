@@ -1,7 +1,6 @@
 """Verification in one call of the core for small plain problems whose plan is at its bound, as most are.
 
-It only says that nothing is wrong. Of all else, and of the plans of one problem in `_SAMPLE`, by its hash, the verifier
-in Python is the judge.
+It only says that nothing is wrong. The verifier in Python checks all else, and one problem in `_SAMPLE`, by its hash.
 """
 
 from itertools import compress

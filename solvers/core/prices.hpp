@@ -61,8 +61,8 @@ class PriceSearch {
     is_begun_ = is_ready();
   }
 
-  // Search for so many nodes from a plan of so many steps, or from none; return whether the offsets are now those of a
-  // cheaper one.
+  // Search `nodes` nodes from a plan of a given cost, or from none; return true if the offsets are those of a cheaper
+  // one.
   bool run(i64 work, i64 cost, i64 *offset) {
     if (!is_begun_) return false;
     const i64 given = cost;

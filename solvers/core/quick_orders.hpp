@@ -197,8 +197,7 @@ class QuickOrders {
     }
   }
 
-  // By start, else by end, life or size, the largest first. Of those that start or end together the shortest lives come
-  // first, else the first ones.
+  // By start, else by end, life or size, the largest first. Of equal starts or ends, the shortest life comes first.
   void order_within(Within within) {
     for (i64 i = 0; i < n_; ++i) order_[i] = static_cast<u32>(i);
     const i64 *start = task_.start.data, *end = task_.end.data;
@@ -253,8 +252,8 @@ class QuickOrders {
     });
   }
 
-  // Place the buffers of the order, first fit or best fit; return the largest end, ABSENT where one would pass the
-  // limit, or where it is over.
+  // Place buffers in order, by first or best fit; return the largest end, or ABSENT above the limit or when time is
+  // over.
   template <bool kIsAligned, class IsOver>
   i64 fit(i64 limit, bool is_best_fit, IsOver &&is_over) {
     i64 peak = 0, work = 0;

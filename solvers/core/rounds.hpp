@@ -34,8 +34,7 @@ inline i64 luby(i64 k) {
 
 class Rounds {
  public:
-  // Of several threads that search a component one `is_first`: it begins with the orders as they are, which the others
-  // need not do again.
+  // Of several threads that search a component, the one that `is_first` begins with the plain orders; others skip them.
   Rounds(Allocator &allocator, Random &random, bool is_first = true, i64 most_rows = kMostRows)
       : kept_(allocator),
         state_memory_(allocator),

@@ -39,11 +39,10 @@ _WAIT_S = 0.001
 def solve(instance: Instance, search: Search) -> None:
     """Search until the peak is proved, the search is over, or the work limit is reached.
 
-    Honours everything but several pools, costs, rigid groups, pages, banks, and what lies on others. After a short
-    time alone, one search thread a processor works, each with its own seed, weights and nogoods. In a deterministic
-    search there is one search thread, and nodes are counted. Kernels count in int64, and list the pairs of lifetimes
-    that meet: an instance whose sums may not fit, or with more than MAX_LIFETIMES, is left alone. What was
-    begun goes on.
+    Honours everything but several pools, costs, rigid groups, pages, banks, and what lies on others. After a short time
+    alone, one search thread a processor works, each with its own seed, weights and nogoods. In a deterministic search
+    there is one search thread, and nodes are counted. Kernels count in int64 and list pairs of lifetimes, so an
+    instance whose sums may not fit, or with more than MAX_LIFETIMES, is left alone.
     """
     if search.is_over or not instance.is_small_numbered or len(instance.start) > MAX_LIFETIMES:
         return

@@ -83,8 +83,7 @@ def solve(instance: Instance, search: Search) -> None:
 def grown(packer: Packer, traits: Traits, search: Search, kept: Bool, nodes: int, most: int) -> Iterator[int]:
     """Search a core, pack the others around it, add those above the bound to it, and repeat.
 
-    Yields what that costs, in nodes; ends where a core is too large, or not at the bound after so many nodes a buffer,
-    of `most` in all.
+    Yields the nodes spent; ends if a core is too large, or below the bound after its nodes, or after `most` in all.
     """
     instance = packer.instance
     for turn in range(len(instance)):

@@ -41,8 +41,7 @@ def horizon(instance: Instance, q: int) -> int:
     """Return an end that pool `q` has in some best assignment, or stays below.
 
     All that lies there can be stacked above all that is fixed, group after group: each at the first offset that its
-    alignment and pages allow, which one period of these leaves free, and as far above the others as rules of pairs
-    require.
+    alignment, pages and rules of pairs allow.
     """
     mine = np.flatnonzero(instance.allowed[q])
     reach = _reach(instance)

@@ -28,9 +28,9 @@ _SHAKES = (0.0005, 0.002, 0.006, 0.02, 0.06, 0.15)
 class MoveSearch:
     """The best packing of one pool so far, and moves that improve it.
 
-    Each move is an iterator, most without an end: a step packs one order and yields how many buffers that had, so the
-    caller counts the work, lets moves take turns, and stops when it likes. `take` gets each better packing and the name
-    of the move that found it.
+    Each move is an iterator, mostly endless. A step packs one order and yields its number of buffers, so that the
+    caller can count work, let moves take turns, and stop. `take` gets each better packing and the name of the move that
+    found it.
     """
 
     def __init__(

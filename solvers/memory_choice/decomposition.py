@@ -221,8 +221,7 @@ class Decomposition:
     def leave_room(self, work: int) -> None:
         """Offer plans of choices that leave part of each pool free, as little as allows a quick packing.
 
-        Where the cost is open, what is left free is doubled until there is a plan, then halved towards the most that
-        led to none.
+        If the cost is open, the free space is doubled until there is a plan, then halved towards the most without one.
         """
         low, high = 0, _MOST_ROOM + 1 if self.goals.has_cost and not self.goals.proved else 0
         while low + 1 < high and not self._is_over():

@@ -26,8 +26,7 @@ _LARGE = 4
 class Measures:
     """Measure `r` concerns pool `pool[r]`, in which buffer `i` counts `size[r, i]`.
 
-    The first ones are the units of each pool, in order; the others hold for rows of at most `until` units, and have
-    `capacity` there.
+    The first are the units of each pool, in order; others hold for rows up to `until` units, with a `capacity` there.
     """
 
     pool: I64

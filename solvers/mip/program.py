@@ -152,8 +152,7 @@ def _a_buffer_lies_inside_its_pool(program: Draft, boxes: Boxes) -> None:
 def _an_offset_is_a_multiple_of_the_alignment(program: Draft, boxes: Boxes) -> None:
     """Count alignment steps from the lowest offset.
 
-    What is aligned as the grid is lands on it without a row that says so, and a rigid group keeps its anchor's
-    alignment.
+    A buffer with the grid's alignment lands on it without a row; a rigid group keeps the alignment of its anchor.
     """
     for b, box in enumerate(boxes.all[: boxes.n]):
         is_tied = boxes.instance.anchor[b] != b

@@ -29,9 +29,7 @@ if TYPE_CHECKING:
 _WORK_PER_S = 50_000
 """The work units for each second of a deterministic search's limit; see Search.work_limit."""
 HARD_STOP, SOONEST_S = 10, 30.0
-"""The clock limits of a deterministic search without a caller's deadline: a multiple of its limit, and the least
-seconds.
-"""
+"""The clock limit of a deterministic search without a caller's deadline: a multiple of its limit, and a minimum."""
 _VERIFY_S = 3e-6
 """The time reserved to verify and write one placement."""
 _VERIFY_CONFLICT_S = 1e-6
@@ -45,9 +43,8 @@ class OneSearch:
     """One search, which may pause between the quick orders and longer work; its time runs on.
 
     The profile of the options does not count. `start` and `is_quick` are those of `solve`, `instance` is the problem,
-    compiled, where that was done already, or what the core made of it in the same call, and `planner` makes the plan in
-    place of the solver that the options name. Raises OptionError for a wrong option or a solver that cannot do what the
-    problem requires.
+    compiled, where that was done already, or what the core made of it in the same call, and `planner` replaces the
+    solver of the options. Raises OptionError for a wrong option or an unfit solver.
     """
 
     verifies = True

@@ -1,8 +1,7 @@
 """Running a solver in a separate process, which is killed at the end of the search.
 
 The deadline wants it (CP-SAT's presolve overruns), and OR-Tools and highspy cannot be loaded into one process. The
-parent gives one task; the child answers with messages as it finds things, so that what it had found until it was killed
-counts.
+parent sends one task; the child sends what it finds at once, so that this counts even if it is killed.
 """
 
 from __future__ import annotations

@@ -28,8 +28,7 @@ _OFTEN = 1 << 12
 class Tensor:
     """A buffer with everything placed with it; alive in [start, end), never if it ends before it starts.
 
-    `position` is that in the problem, `pools` are positions of pools it may live in, in order of preference; `offset`
-    is where it is pinned.
+    `position` is its row in the problem, `pools` the pools that it may be in, best first; `offset` is its pin.
     """
 
     position: int
@@ -50,8 +49,7 @@ class Placed:
     """A planner's answer: (pool position, offset in bytes) by buffer position.
 
     What is placed with another buffer may be left out. `stuck` are the positions of those that it could not place, the
-    one that ended its work first; it need not have looked at all. `because` says it in a sentence, where there is more
-    to say than their names.
+    one that ended its work first; it need not have looked at all. `because` gives further reasons in a sentence.
     """
 
     placements: Mapping[int, tuple[int, int]]

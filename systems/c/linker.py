@@ -1,7 +1,7 @@
 """Linker scripts: a region a pool, at its base address, with the array that the C source puts there.
 
-Sources: the GNU ld manual (MEMORY, output sections, INCLUDE); Arm Compiler's reference of scatter files (execution
-regions, UNINIT).
+Sources: the manuals of GNU ld (MEMORY, output sections, INCLUDE) and of Arm's scatter files (execution regions,
+UNINIT).
 """
 
 from __future__ import annotations

@@ -106,7 +106,7 @@ def banked_greedy(problem: Problem, seed: int, stop_check: StopCheck) -> Placed:
 def naive(problem: Problem, seed: int, stop_check: StopCheck) -> Placed:
     """Place one tensor after the other, in the problem's order; no byte is used twice.
 
-    Source: pytorch/executorch v1.5.1, exir/memory_planning.py: naive, which refuses views; here they lie in their
+    Source: naive in pytorch/executorch v1.5.1, exir/memory_planning.py, which refuses views; here they lie in their
     buffers.
     """
     all_tensors = tensors(problem, stop_check)

@@ -3,8 +3,7 @@
 A program is read at any stage: where its tensors are values (`lv: R.Tensor(…) = R.nn.relu(x)`), where they are
 allocated and passed to what fills them, or where TVM has planned storages for them, which are then its own plan. A
 reshape is a view. Params behind the first `num_input` are weights, which lie apart. Sizes of dimensions that are only
-named are options. Statements run one after the other; branches are not understood, and there is one memory. Buffers
-are aligned to 64 bytes.
+named are options. Statements run one after the other, without branches, in one memory. Buffers are aligned to 64 bytes.
 """
 
 from __future__ import annotations

@@ -104,8 +104,8 @@ class _Allocator:
     def _count_uses(self, ops: list[Operation], made: set[str]) -> list[list[str]]:
         """Count the uses of each buffer, and return those of each operation.
 
-        What is written again is used by that, unless it is read there. A view that no operation makes is there with
-        what it views.
+        A second write of a buffer uses it, unless it reads it. A view that no operation makes lives as long as its
+        buffer.
         """
         used: list[list[str]] = []
         for op in ops:

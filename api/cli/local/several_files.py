@@ -50,7 +50,8 @@ def run_each(line: CommandLine, extras: CommandExtras) -> int | None:
     if not arguments["more"] or not is_each:
         refuse_on(line, "several files and -o FOLDER/")
         if arguments["more"] and "together" not in arguments:
-            raise OptionError("output: must be a folder for several files, as -o answers/")
+            way = f"as -o answers/, since {line.capability.name} answers each file by itself"
+            raise OptionError(f"output: must be a folder for several files, {way}")
         return None
     first, folder = line.capability.inputs[0].name, outputs[0]
     paths = [line.file, *arguments["more"]]

@@ -38,8 +38,8 @@ def schema(
 ) -> None:
     """Write the JSON Schema of problems, plans, operations and graphs, with the version of memplan.
 
-    The corpus has a file for each question, with the body of a request and the answer to it. Exit status: 0 it is
-    written, 2 wrong input.
+    The corpus has a file for each question, with a request's body and its answer. Exit status: 0 written, 2 wrong
+    input.
     """
     _, schemas = models_json_schema([(model, "validation") for model in _MODELS], schema_generator=QuietJsonSchema)
     dialect = "https://json-schema.org/draft/2020-12/schema"

@@ -51,8 +51,8 @@ _NOTHING = b'{"buffers":[]}'
 async def batch(request: Request) -> Response:
     """Send a line for each submission as soon as it is ready, with its plan or its error.
 
-    The lines name the submissions by their position and, where they have one, by their id. Who hangs up cancels the
-    rest.
+    The lines name the submissions by position, and by id if they have one. If the caller hangs up, the rest is
+    cancelled.
     """
     service, wanted = Service.of(request), Wanted.of(request, Plan)
     kind = media_type(request, NDJSON, JSON)
@@ -76,6 +76,8 @@ def lines_of(body: bytes) -> Iterator[bytes]:
 
 def submissions_of(body: bytes) -> list[bytes]:
     """Return the entries of `{"submissions": [...]}`; raises InputError."""
+    if body.lstrip()[:1] == b"[":
+        raise InputError('body: must be an object, got a list: write {"submissions": [...]}')
     content = read_object(body)
     if unknown := [name for name in content if name != "submissions"]:
         rule = "is not a known field: a batch is a problem a line, or a list of submissions; /v1/plan takes one problem"

@@ -142,8 +142,7 @@ async def rename(request: Request, job_id: str) -> JobAnswer:
 async def cancel(request: Request, job_id: str, forget: Forget = False) -> JobAnswer:
     """End the job, if it has not ended yet, and keep its best plan so far; a search ends a moment later.
 
-    With `forget` a job that has ended is removed with its problem, its answer and its events; one that goes on is a
-    conflict.
+    `forget` removes a job that has ended, with its problem, answer and events; a job that still runs is a conflict.
     """
     service = Service.of(request)
     own_job = await job_of_caller(request, job_id)

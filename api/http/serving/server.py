@@ -15,7 +15,7 @@ from memplan.api.logs import log_config
 from memplan.api.settings import Settings, read_settings, unknown_names
 from memplan.api.store.errors import StoreError
 from memplan.api.store.store import PATIENCE_S, Store
-from memplan.planner.errors import OptionError
+from memplan.planner.errors import OptionError, shown
 from memplan.solvers.processes.harden import keep_to_itself
 
 _KEEPALIVE = {"TCP_KEEPIDLE": 15, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 3, "TCP_USER_TIMEOUT": 30_000}
@@ -103,6 +103,9 @@ def listening(host: str, port: int) -> socket.socket:
         listener.bind((host, port))
     except OSError as error:
         listener.close()
+        if isinstance(error, socket.gaierror):
+            rule = "host: must be an address or a name of this machine, and --port has the port"
+            raise OptionError(f"{rule}, got {shown(host)}") from error
         raise OptionError(f"port: cannot listen on {host}:{port}: {error.strerror}") from error
     # asyncio sets this only on sockets that it opens; without it each answer waits 40 ms for an acknowledgement.
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

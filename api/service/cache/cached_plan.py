@@ -2,9 +2,8 @@
 
 Buffers are numbered in canonical order, pools by position, and offsets count in the instance's units, so that a plan is
 valid for every problem with the same hash. Nothing is trusted because it is cached: plans are verified for each caller,
-and bounds are computed again from the caller's own bytes. A bound proved by search is used only for callers with the
-same units in the process that proved it; for all others the plan is a starting point. Results of several searches are
-never combined.
+and bounds are computed again from the caller's own bytes. A bound proved by search holds only for callers with the same
+units in the process that proved it; others start from the plan. Results of several searches are never combined.
 """
 
 from __future__ import annotations

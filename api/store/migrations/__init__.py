@@ -1,8 +1,7 @@
 """Migrations: the tables of a database are created or upgraded to this version.
 
-Each change is a module of `revisions`, with the next number. It adds only: a server of the version before goes on
-beside those of this one until all are replaced. What is to be removed is left unused by one version, and goes in the
-next.
+Each change is a module of `revisions`, with the next number. A change only adds, so that servers of the previous
+version can go on until all are replaced. What should be removed is unused for one version and removed in the next.
 """
 
 from __future__ import annotations

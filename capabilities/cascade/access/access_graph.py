@@ -1,7 +1,6 @@
 """Operations with access maps: tensors are rows x columns of pixels, and operations read ranges of them.
 
-A tensor lies row by row, each row pixel by pixel; a pixel is all channels at one place. The operations are in the order
-in which they run.
+A tensor lies row by row, each row pixel by pixel; a pixel has all channels of one place. Operations are in run order.
 """
 
 from __future__ import annotations

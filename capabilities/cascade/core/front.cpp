@@ -22,8 +22,7 @@ struct Staircase {
 
 // Write the costs of which no other of the group is as good in all three; return their number.
 i64 undominated(const Staircase &table) {
-  // The second and the third costs of those of the group that no other is below in both: the second rise, the third
-  // fall.
+  // The second and third costs of the group's members that none beats in both; the second rise, the third fall.
   struct Step {
     i64 second, third;
   };

@@ -73,8 +73,7 @@ class Followed(NamedTuple):
     """The longest region of l operations with tiles of the first height and width, step by step; an output table.
 
     The operations count from the last one backwards, the edges from the last edge of operation j - 1. Ranges have a
-    slot for each operation, then one for each input that comes in pieces, the first one last; there is room for as many
-    steps as there are.
+    slot for each operation, then one for each input that comes in pieces, the first one last, for all steps.
     """
 
     row_first: Rows  # (slots, steps)

@@ -40,8 +40,7 @@ struct Followed {
 enum Kind : i64 { kWhole, kRows, kTiles, kPanels, kChannels, kThin, kPieces, kAgain };
 enum Answer : i64 { kCount, kLost, kEvaluated };
 
-// One last operation `j - 1` in one kind of tiles. Operations count from the last one backwards, edges from the last
-// edge of operation j - 1.
+// One last operation `j - 1` in one kind of tiles. Operations and edges are numbered backwards from it.
 class Tiles {
  public:
   Tiles(Arena &arena, const Access &access, const TileSearch &search)
@@ -54,8 +53,7 @@ class Tiles {
   // Write the regions that end with operation j - 1; return their number.
   i64 grow();
 
-  // Write what is made and held in the steps of the longest region in tiles of the first height and width; return its
-  // operations.
+  // Write what each step makes and holds in the longest region, in tiles of the first size; return its operations.
   i64 follow_region(const Followed &followed) const;
 
  private:

@@ -94,8 +94,8 @@ class Planning:
             chains, cut = front_of_three(rows, len(graph.operations), self.most, partial(self.is_over, "chains"))
             picked = sorted({k * (len(chains) - 1) // (MOST_CHAINS - 1) for k in range(MOST_CHAINS)} if chains else ())
             for k in self._in_turn(picked):
-                # In all of the fast memory tensors come back where there is room; in as little as it needs, the peak is
-                # the chain's.
+                # With all of the fast memory, tensors return where there is room; with the least, the peak is that of
+                # the chain.
                 for room in dict.fromkeys((fast, chains[k].peak)):
                     self._keep(planned(steps, rows, chains[k], POOLS_S, room))
             self.cut_chains += cut + len(chains) - len(picked)

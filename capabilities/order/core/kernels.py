@@ -58,8 +58,7 @@ class Budget(NamedTuple):
 
     Is there an order whose peak is at most `budget`, where `live` bytes are alive before the first macro in the
     direction of the search? Segments begin up to `depth` deep inside each other. `rule` says which branch comes first;
-    with a `seed` above 0, by chance among similar ones. The search ends when flag[0] is set, or after `node_limit`
-    nodes.
+    a `seed` above 0 chooses among similar ones. flag[0] or `node_limit` ends it.
     """
 
     live: int
@@ -76,8 +75,7 @@ class Budget(NamedTuple):
 search_order = LIBRARY.kernel("search_order", tables=2)
 """`search_order(moves, budget)`: search for an order within a budget; return the outcome.
 
-FOUND: `order` holds it. EXHAUSTED: there is none, nor is there one under any budget below answer[1]. STOPPED: by the
-limit or the flag.
+FOUND: `order` holds it. EXHAUSTED: no budget below answer[1] has one. STOPPED: by the limit or the flag.
 """
 
 

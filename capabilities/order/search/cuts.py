@@ -88,8 +88,7 @@ class Cuts:
     def cut(self, macro: int, step: int) -> Cut | None:
         """Return the cut for a step of a macro; None where the flag was set, or it has too many choices.
 
-        Where outputs may be written over inputs, that is the best cut over the sets of inputs that no other macro
-        reads any more.
+        If outputs may overwrite inputs, it is the best cut over the sets of inputs that no other macro will read.
         """
         inputs = self._inputs(int(self._moves.step_first[macro]) + step)
         if len(inputs) > _MOST_CHOICES:

@@ -17,8 +17,7 @@ MOST_INPUTS = 10
 class Overwriting:
     """Outputs of one operation that compete for inputs: the bytes of each, the largest first, and its inputs.
 
-    `open` are the inputs for which the order decides whether another operation reads them later; `free` those that
-    surely none does.
+    The order decides whether another operation reads the `open` inputs later; none reads the `free` ones.
     """
 
     outputs: tuple[tuple[int, tuple[int, ...]], ...]

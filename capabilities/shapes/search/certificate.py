@@ -1,7 +1,6 @@
 """Proofs that, for all values, the least peak of some programs is within a ratio of the bound.
 
-What no comparison of forms proves is proved by boxes: halves of the ranges, in each of which one program is proved, or
-looked at.
+If no comparison of forms gives a proof, the ranges are halved into boxes, and one program is proved in each.
 """
 
 from __future__ import annotations

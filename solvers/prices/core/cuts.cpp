@@ -125,8 +125,7 @@ class CliqueSearch {
 };
 
 // The simplex method for: maximise gain * level - overpaid, where the sum over columns of value * level, less what is
-// overpaid, is at most the price in each row. Columns behind the given ones are what rows have left, then what they are
-// overpaid by.
+// overpaid, is at most the price in each row. Further columns are the slack of the rows, then their overpaid amounts.
 class Simplex {
  public:
   Simplex(const Packing &run, Arena &arena)

@@ -42,8 +42,8 @@ class BufferInfo:
 class UsmpWorkspace:
     """A task for USMP: buffers, the size of each pool (None: unlimited), and the most bytes alive together.
 
-    With `rounds_to_own` an offset above a neighbour is rounded up to the buffer's own alignment, else, as in USMP, to
-    the neighbour's.
+    With `rounds_to_own` an offset above a neighbour is rounded up to the buffer's alignment, else (USMP) to the
+    neighbour's.
     """
 
     buffers: Sequence[BufferInfo]
