@@ -218,6 +218,10 @@ int main(void) {
   const memplan_problem none = MEMPLAN_PROBLEM_INIT;
   faults |= row.pin != MEMPLAN_FREE || none.capacity != MEMPLAN_UNLIMITED;
 
+  set_up(); /* a pin that is off its alignment */
+  rows[1].alignment = 16, rows[1].pin = 8;
+  expect(memplan_plan(&problem, NULL, offsets), MEMPLAN_INFEASIBLE, MEMPLAN_FINE, 1, __LINE__);
+
   set_up(); /* a gap in which the second one lies */
   rows[1].begin = 3, rows[1].end = 7, offsets[1] = 0;
   ROWS(gap, gap, 0, 2, 8)
