@@ -78,7 +78,7 @@ class OrderRepair(PlanValue):
 class OrderRepairs(PlanValue):
     """The repairs of a graph, the smallest change first; all its orders need at least `least_live_peak` bytes.
 
-    `proved`: without a repair, no order fits that runs each operation once. `left_out` says what was not tried, and why.
+    `proved`: without a repair, no order fits that runs each operation once. `left_out`: what was not tried, and why.
     """
 
     status: Outcome
