@@ -22,6 +22,8 @@ Graph = Annotated[
     WrapValidator(lambda value, handler: value if isinstance(value, OperationGraph) else handler(value)),
 ]
 """A validated graph, which is not validated again by each answer that contains it."""
+_SHOWN = 8
+"""So many of the tensors that are sent are lines for people."""
 
 
 @dataclass(frozen=True)
@@ -144,6 +146,14 @@ class Recomputed(Answer):
             part = f"{100 * point.extra_cost / self.cost:.2f} %" if self.cost else ""
             sizes = f"{point.peak:>20,}  {share:>8}  {point.extra_cost:>20,}  {part:>8}"
             yield f"{sizes}  {point.extra_cost_lower_bound:>20,}  {len(point.clones):>8,}  {point.status}"
+        begun: dict[int, list[str]] = {}
+        for step in self.points[-1].steps:
+            if step.kind != "run":
+                begun.setdefault(step.what, []).append(f"{step.start:,}")
+        for tensor, (sent, *fetched) in [*begun.items()][:_SHOWN]:
+            yield f"tensor {tensor:,} is sent at {sent}, and fetched at {', '.join(fetched)}"
+        if len(begun) > _SHOWN:
+            yield f"so are {len(begun) - _SHOWN:,} other tensors: see the steps"
         if self.has_none:
             yield "no program is within the limit, which is proved; the last point is the nearest"
         elif not self.is_within:

@@ -136,6 +136,8 @@ def test_the_command_takes_a_link_with_recompute_only(tmp_path: Path, capfd: pyt
     (path := tmp_path / "graph.json").write_text(json.dumps(CHAIN))
     assert main(["order", str(path), "--recompute", "--link", "12.5", "--within", "170", "--format", "json"]) == 0
     assert json.loads(capfd.readouterr().out)["recomputed"]["extra_cost"] == 8
+    assert main(["order", str(path), "--recompute", "--link", "12.5", "--within", "170", "--format", "table"]) == 0
+    assert "tensor 0 is sent at 9, and fetched at 25" in capfd.readouterr().out
     assert main(["order", str(path), "--link", "12.5"]) == 2
     assert "link: must be given with recompute only" in capfd.readouterr().err
     assert main(["order", str(path), "--recompute", "--link", "-1"]) == 2

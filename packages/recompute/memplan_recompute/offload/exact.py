@@ -18,7 +18,7 @@ MOST_STATES = 100_000
 """The states that are entered at most, in about a second."""
 _STEPS = 64
 """A program may have so many times as many steps as operations."""
-WORK_PER_STATE = 100_000
+WORK_PER_STATE = 80_000
 
 
 @dataclass(frozen=True)

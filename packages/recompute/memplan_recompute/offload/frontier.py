@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 from memplan.capabilities.order.answer import OrderAnswer, RecomputedPoint
@@ -27,7 +28,7 @@ from memplan_recompute.offload.steps import Step, linked
 from memplan_recompute.search import peak_steps
 from memplan_recompute.snapshots import LARGEST
 
-WORK_PER_S = 500_000_000
+WORK_PER_S = 400_000_000
 _SEARCH_SHARE = 0.6
 _WORK = 10_000_000
 """The work of the first search from a sequence; the next ones have twice as much each."""
@@ -41,6 +42,8 @@ _LOWER, _MARGIN = 6, 0.005
 """So often a lower limit is tried where plans are above the one that is given, each so much lower than the plan before
 says.
 """
+_SENT_S = 3e-4
+"""Nothing is sent where less time than this is left for each operation: steps are written, planned and replayed."""
 _SEQUENCES = 32
 """So many of the sequences without a link are tried, about, if there are more."""
 _IMPROVED = 4
@@ -126,16 +129,22 @@ class _Search:
         # Where there is no limit, each point has little time.
         self.states = MOST_STATES if options.within is not None else _STATES_OF_A_POINT
         self.bounds: dict[int, int | None] = {}
-        orders = {tuple(order) for order in (*(row.order for row in points), *sequences)}
-        rows = sorted(orders, key=lambda order: (sum(costs[v] for v in order), order))
-        self.sequences = [Runs(self.program, order) for order in rows[:: 1 + len(rows) // _SEQUENCES]]
+        self.orders = {tuple(order) for order in (*(row.order for row in points), *sequences)}
+
+    @cached_property
+    def sequences(self) -> list[Runs]:
+        """The sequences of runs that the search begins with, the cheapest first."""
+        costs = self.program.costs
+        rows = sorted(self.orders, key=lambda order: (sum(costs[v] for v in order), order))
+        return [Runs(self.program, order) for order in rows[:: 1 + len(rows) // _SEQUENCES]]
 
     def points(self) -> list[RecomputedPoint]:
         """Return the points with and without transfers that no other one beats."""
         within, points = self.options.within, list(self.known)
+        is_late = not self.control.counts_work and self.control.left_s < _SENT_S * len(self.graph.ops)
         if within is not None:
-            points += self._within(within)
-        else:
+            points += [] if is_late else self._within(within)
+        elif not is_late:
             first = points[0].live_peak
             more = max(1, self.options.points + 1 - len(points))
             limits = {*peak_steps(first, self.floor, more), *(row.live_peak for row in points[1:])}
@@ -162,7 +171,8 @@ class _Search:
         """Return points within a limit; of lower ones, where their plans are above it."""
         points, limit = list[RecomputedPoint](), within
         for k in range(_LOWER):
-            found = self._steps(limit, self.control.child(_SEARCH_SHARE))
+            # Counted work has no clock to share: each has half as much as the one before.
+            found = self._steps(limit, self.control.child(_SEARCH_SHARE / (1 << k if self.control.counts_work else 1)))
             if found is None or (k and self.control.is_over):
                 break
             points += self._planned([found])

@@ -23,7 +23,7 @@ from memplan_recompute.offload.steps import Kind, Linked, Step
 
 _MOST = 2**61
 """The most that all transfers of a sequence take together."""
-WORK_PER_RUN = 1000
+WORK_PER_RUN = 3000
 """What it takes to write the table of a sequence, for each of its runs."""
 
 
