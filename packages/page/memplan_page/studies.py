@@ -86,7 +86,9 @@ def recompute_page(title: str, answer: OrderAnswer) -> bytes:
 
 def _label(point: RecomputedPoint) -> str:
     sent = sum(step.kind == "send" for step in point.steps)
-    return f"{len(point.clones):,} operations run again" + (f", {counted(sent, 'tensor')} sent" if sent else "")
+    count = len(point.clones)
+    runs = f"{counted(count, 'operation')} run{'s' if count == 1 else ''} again" if count else "nothing runs again"
+    return runs + (f", {counted(sent, 'tensor')} sent" if sent else "")
 
 
 def _in_steps(graph: OperationGraph, point: RecomputedPoint) -> ProgramNames:

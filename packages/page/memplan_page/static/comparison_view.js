@@ -152,17 +152,17 @@ function drawGhost(overlay, plan, { i, pool, offset, size, times }, leadsHere) {
   c.strokeRect(x0 + 0.5, top + 0.5, x1 - x0 - 1, bottom - top - 1);
   c.setLineDash([]);
   if (x1 - x0 < 14 || (pool === plan.pool[i] && offset === plan.offset[i])) return;
-  const x = (x0 + x1) / 2;
+  const x = x1 - 5; // at the side, as names stand in the middle
   const far = (top + bottom) / 2;
   const near = overlay.py(plan.pool[i], plan.offset[i] + plan.size[i] / 2);
   const [from, to] = leadsHere ? [far, near] : [near, far];
   if (Math.abs(to - from) < 8) return;
   const head = Math.sign(to - from) * 6;
+  overlay.line(x, from, x, to, theme.paper, [], 4); // so that it is seen on every colour
   overlay.line(x, from, x, to, theme.ink, [], 1.5);
   c.beginPath();
   c.moveTo(x, to);
-  c.lineTo(x - 4, to - head);
-  c.lineTo(x + 4, to - head);
+  for (const side of [-4, 4]) c.lineTo(x + side, to - head);
   c.closePath();
   c.fillStyle = theme.ink;
   c.fill();
