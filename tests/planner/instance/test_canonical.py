@@ -58,38 +58,6 @@ BASE: dict[str, Any] = {"buffers": [A, B, C], "pools": POOLS, "conflicts": [["a"
 @pytest.mark.parametrize(
     "changed",
     [
-        {"buffers": [A | {"size": 48}, B, C]},
-        {"buffers": [A | {"end": 2}, B, C]},
-        {"buffers": [A | {"end": 6}, B, C]},
-        {"buffers": [A | {"start": None, "end": None, "lifetimes": [[0, 3], [7, 8]]}, B, C]},
-        {"buffers": [A | {"alignment": 16}, B, C]},
-        {"buffers": [A | {"pools": ["y"]}, B, C]},
-        {"buffers": [A | {"pools": ["y"], "offset": 0}, B, C]},
-        {"buffers": [A | {"traffic": 41}, B, C]},
-        {"buffers": [A, B, C, A | {"id": "d"}]},
-        {"buffers": [A, B, C, {"id": "d", "size": 8, "start": 20, "end": 21, "alias_of": "b"}]},
-        {"buffers": [A, B, C, {"id": "d", "size": 0, "offset": 90, "pools": ["x"]}]},
-        {"conflicts": []},
-        {"conflicts": [["a", "b"], ["a", "c"], ["b", "c"]], "buffers": [A, B | {"start": 4}, C]},
-        {"pools": POOLS[::-1]},
-        {"pools": [POOLS[0] | {"size": 88}, POOLS[1]]},
-        {"pools": [POOLS[0] | {"size": None}, POOLS[1]]},
-        {"pools": [POOLS[0] | {"reserved": [[56, 8]]}, POOLS[1]]},
-        {"pools": [POOLS[0] | {"reserved": []}, POOLS[1]]},
-        {"pools": [POOLS[0] | {"cost": 2}, POOLS[1]]},
-        {"pools": [POOLS[0] | {"base_address": 8, "alignment": 16}, POOLS[1]]},
-        {"pools": [POOLS[0]]},
-        {"objective": "peak"},
-        {"objective": "fit"},
-    ],
-)
-def test_every_relevant_field_affects_the_hash(changed: dict[str, Any]) -> None:
-    assert hashed(BASE | changed) != hashed(BASE)
-
-
-@pytest.mark.parametrize(
-    "changed",
-    [
         {"buffers": [C, A, B]},
         {"buffers": [A | {"hint": 8}, B, C]},
         {"buffers": [A | {"alignment": 4}, B, C]},
@@ -130,37 +98,6 @@ TIED: dict[str, Any] = {
     "together": [["a", "b"]],
     "objective": "cost",
 }
-
-
-@pytest.mark.parametrize(
-    "changed",
-    [
-        {"buffers": [A, B, C, D | {"relative": {"to": "b", "offset": 48}}]},
-        {"buffers": [A | {"no_cross": 48}, B, C, D | {"relative": {"to": "b", "offset": 48}}]},
-        {"buffers": [A | {"no_cross": 64}, B, C, D | {"relative": {"to": "b", "offset": 40}}]},
-        {"buffers": [A | {"no_cross": 64}, B, C, D]},
-        {"buffers": [A | {"no_cross": 64}, B, C, D | {"relative": {"to": "b", "offset": 48}, "forbid_pools": ["x"]}]},
-        {"buffers": [A | {"no_cross": 64, "offset_mod": {"modulus": 16, "remainder": 8}}, *TIED["buffers"][1:]]},
-        {"pools": [{"name": "x", "cost": 1, "bank_size": 64}, {"name": "y", "base_address": 8}]},
-        {
-            "pools": [
-                {"name": "x", "cost": 1, "bank_size": 128, "base_address": 8},
-                {"name": "y", "base_address": 8, "device": 1},
-            ]
-        },
-        {"pools": [{"name": "x", "cost": 1, "bank_size": 128}, {"name": "y"}]},
-        {"may_share": []},
-        {"may_share": [["c", "b"]]},
-        {"bank": [{"buffers": ["b", "c"]}]},
-        {"bank": [{"buffers": ["b", "c"]}, {"buffers": ["a", "c", "d"], "weight": 4}]},
-        {"bank": [{"buffers": ["a", "c"]}, {"buffers": ["a", "c", "d"], "weight": 3}]},
-        {"bank": [{"buffers": ["b", "c"], "weight": 3}, {"buffers": ["a", "c", "d"], "weight": 3}]},
-        {"together": []},
-        {"together": [["c", "b"]]},
-    ],
-)
-def test_every_tie_affects_the_hash(changed: dict[str, Any]) -> None:
-    assert hashed(TIED | changed) != hashed(TIED)
 
 
 @pytest.mark.parametrize(

@@ -47,27 +47,6 @@ def relative(to: str, offset: int) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("value", "places"),
-    [
-        (problem(A, B | relative("a", 2)), [("a", "default", 5), ("b", "default", 7)]),
-        (problem(A, B | relative("a", -4)), [("a", "default", 4), ("b", "default", 0)]),
-        (problem(A, B, may_share=[["a", "b"]]), [("a", "default", 4), ("b", "default", 4)]),
-        (problem(A, B, may_share=[["a", "b"]]), [("a", "default", 4), ("b", "default", 0)]),
-        (problem(A | {"no_cross": 8}), [("a", "default", 4)]),
-        (problem(A | {"offset_mod": {"modulus": 8, "remainder": 3}}), [("a", "default", 11)]),
-        (problem(A, B, bank=[{"buffers": ["a", "b"]}]), [("a", "default", 0), ("b", "default", 4)]),
-        (
-            problem(A, C, bank=[{"buffers": ["a", "c"]}], pools=[{"name": "x", "bank_size": 4}]),
-            [("a", "x", 4), ("c", "x", 2)],
-        ),
-        (problem(A, B, C, together=[["a", "c"]], pools=TWO), [("a", "x", 0), ("b", "y", 0), ("c", "x", 4)]),
-    ],
-)
-def test_a_plan_that_keeps_a_tie_is_valid(value: Problem, places: list[tuple[str, str, int]]) -> None:
-    assert said(value, *places) == []
-
-
-@pytest.mark.parametrize(
     ("value", "places", "violation"),
     [
         (
@@ -157,31 +136,6 @@ WEIGHED = problem(
     bank=[{"buffers": ["a", "b", "c"], "weight": 5}, {"buffers": ["c", "b"], "weight": 0.5}],
     objective="cost",
 )
-
-
-@pytest.mark.parametrize(
-    ("value", "places", "claims"),
-    [
-        (SHARING, [("a", "default", 0), ("b", "default", 0), ("c", "default", 4)], {"shared": (("b", "a"),)}),
-        (SHARING, [("a", "default", 0), ("b", "default", 0), ("c", "default", 4)], {"shared": (("a", "b"),)}),
-        (SHARING, [("a", "default", 0), ("b", "default", 4), ("c", "default", 7)], {"shared": ()}),
-        (
-            WEIGHED,
-            [("a", "x", 0), ("b", "x", 4), ("c", "x", 8)],
-            {"bank_clashes": (("a", "b"),), "cost": 9 * 2 + 5},
-        ),
-        (
-            WEIGHED,
-            [("a", "y", 0), ("b", "x", 4), ("c", "x", 7)],
-            {"bank_clashes": (("b", "c"), ("c", "b")), "cost": 5 * 2 + 5.5},
-        ),
-        (WEIGHED, [("a", "x", 0), ("b", "x", 8), ("c", "y", 0)], {"bank_clashes": (), "cost": 14.0}),
-    ],
-)
-def test_right_claims_of_pairs_are_valid(
-    value: Problem, places: list[tuple[str, str, int]], claims: dict[str, Any]
-) -> None:
-    assert said(value, *places, **claims) == []
 
 
 @pytest.mark.parametrize(
