@@ -75,8 +75,8 @@ export class Session {
 
   example() {
     return this.guarded(async () => {
-      const answer = await this.service.call("GET", "static/live/example.csv");
-      await this.take([new File([await answer.blob()], "mobilenet_v2.csv")]);
+      const sent = (await this.service.call("GET", "static/live/example.csv")).blob();
+      await this.take([new File([await sent], "mobilenet_v2.csv")]);
     });
   }
 
@@ -91,7 +91,7 @@ export class Session {
           // Sizes that a model leaves open are asked for, with those that were proposed.
           const dims = [...error.message.matchAll(/\bdims=('[^']+'|[^\s']+)/g)].map(([, text]) => text.replaceAll("'", ""));
           if (dims.length) this.ask({ kind: "convert", options: { dims: dims.join(", "), program: true }, wrong: error.message, isAlone: true });
-          throw error;
+          throw new Refusal(0, (error.sentences ?? [error.message]).map((/** @type {string} */ text) => `${nameText(file.name, 40)}: ${text}`));
         }));
       }
       for (const { name, problem, plan, names = null, read = null, graph = null } of found
