@@ -40,16 +40,19 @@ def can_search(graph: OperationGraph, costs: Sequence[int]) -> bool:
     return is_small and sum(costs) < _MOST_COST and not any(row.may_overwrite for row in graph.ops)
 
 
-def reruns_of(graph: OperationGraph, costs: Sequence[int]) -> Reruns:
-    """Return the table of a graph whose operations may run again, for the complete searches."""
+def reruns_of(graph: OperationGraph, costs: Sequence[int], order: Sequence[int] | None = None) -> Reruns:
+    """Return the table of a graph whose operations may run again, each by its place in an order, or as it is given."""
+    order = range(len(graph.ops)) if order is None else order
+    at = {v: k for k, v in enumerate(order)}
     kept = set(graph.kept)
-    makers = [-1 if v is None else v for v in graph.maker]
     behind = may_run_again(graph)
-    needs = [sorted({*row.inputs, *row.outputs}.difference(graph.made[v])) for v, row in enumerate(graph.ops)]
-    input_first, inputs = rows_of(needs)
-    output_first, outputs = rows_of(graph.made)
-    before_first, before = rows_of(graph.predecessors)
-    behind_first, others = rows_of([sorted(row or ()) for row in behind])
+    ops = [graph.ops[v] for v in order]
+    input_first, inputs = rows_of(
+        [sorted({*row.inputs, *row.outputs}.difference(graph.made[v])) for v, row in zip(order, ops, strict=True)]
+    )
+    output_first, outputs = rows_of([graph.made[v] for v in order])
+    before_first, before = rows_of([sorted(at[u] for u in graph.predecessors[v]) for v in order])
+    behind_first, others = rows_of([sorted(at[w] for w in behind[v] or ()) for v in order])
     return Reruns(
         input_first=input_first,
         input=inputs,
@@ -59,13 +62,13 @@ def reruns_of(graph: OperationGraph, costs: Sequence[int]) -> Reruns:
         before=before,
         behind_first=behind_first,
         behind=others,
-        is_again=np.array([row is not None for row in behind], dtype=np.int64),
-        work=np.array([row.work for row in graph.ops], dtype=np.int64),
-        cost=np.array(costs, dtype=np.int64),
+        is_again=np.array([behind[v] is not None for v in order], dtype=np.int64),
+        work=np.array([row.work for row in ops], dtype=np.int64),
+        cost=np.array([costs[v] for v in order], dtype=np.int64),
         size=np.array(graph.counted, dtype=np.int64),
-        maker=np.array(makers, dtype=np.int64),
-        is_there=np.array([bool(graph.readers[t]) or t in kept for t in range(len(makers))], dtype=np.int64),
-        is_kept=np.array([t in kept for t in range(len(makers))], dtype=np.int64),
+        maker=np.array([-1 if v is None else at[v] for v in graph.maker], dtype=np.int64),
+        is_there=np.array([bool(row) or t in kept for t, row in enumerate(graph.readers)], dtype=np.int64),
+        is_kept=np.array([t in kept for t in range(len(graph.size))], dtype=np.int64),
     )
 
 

@@ -13,7 +13,8 @@ from memplan.planner.model.buffer_table import I64
 from memplan.planner.operations.graph import OperationGraph
 from memplan.solvers.core.tables import Reference
 from memplan_recompute.again import may_run_again
-from memplan_recompute.core.kernels import Annealing, Program, Replay, anneal, replay_drops
+from memplan_recompute.core.kernels import Annealing, Replay, StayRows, anneal, replay_drops
+from memplan_recompute.states import reruns_of
 
 _MOST_COST = 2**60
 _FEW = 2
@@ -77,45 +78,15 @@ class Stays:
         self.begin = np.array([k for row in starts for k in row], dtype=np.int64)
         self.end = np.array([k for row in used for k in (*row, self.n)], dtype=np.int64)
         self.is_last = self.end == self.n
-        rows = may_run_again(graph)
-        again = [rows[v] for v in self.order]
+        again = may_run_again(graph)
         # A given tensor has no maker that could run again.
-        self.can_drop = np.array([m >= 0 and again[m] is not None for m in maker], dtype=np.bool_)[self.tensor]
+        can_drop = [v is not None and again[v] is not None for v in graph.maker]
+        self.can_drop = np.array(can_drop, dtype=np.bool_)[self.tensor]
         # Costs are any integers; so divided, their sum over the longest program stays below 2^60.
         self.cost_unit = 1 + _STEPS * (self.n + 100) * max(costs, default=0) // _MOST_COST
-        self.cost = np.array([costs[v] // self.cost_unit for v in self.order], dtype=np.int64)
-        self.once = int(self.cost.sum())
-        results = set(graph.kept)
-        inputs: list[set[int]] = [set() for _ in self.order]
-        for tensor, row in enumerate(used):
-            for k in row:
-                inputs[k].add(tensor)
-        input_first, inputs_ = rows_of([sorted(row) for row in inputs])
-        output_first, outputs = rows_of([graph.made[v] for v in self.order])
-        before_first, before = rows_of([sorted(at[u] for u in graph.predecessors[v]) for v in self.order])
-        behind_first, behind = rows_of([sorted(at[w] for w in row or ()) for row in again])
-        self._program = Reference(
-            Program(
-                input_first=input_first,
-                input=inputs_,
-                output_first=output_first,
-                output=outputs,
-                before_first=before_first,
-                before=before,
-                behind_first=behind_first,
-                behind=behind,
-                is_again=np.array([row is not None for row in again], dtype=np.int64),
-                work=np.array([graph.ops[v].work for v in self.order], dtype=np.int64),
-                cost=self.cost,
-                size=np.array(graph.counted, dtype=np.int64),
-                maker=np.array(maker, dtype=np.int64),
-                is_there=np.array([bool(row) or t in results for t, row in enumerate(used)], dtype=np.int64),
-                is_kept=np.array([t in results for t in range(len(used))], dtype=np.int64),
-                stay_first=first,
-                tensor=self.tensor,
-                end=self.end,
-            )
-        )
+        table = reruns_of(graph, [cost // self.cost_unit for cost in costs], self.order)
+        self.cost, self.once = table.cost, int(table.cost.sum())
+        self._program = Reference(table), Reference(StayRows(first, self.tensor, self.end))
         self.places = np.arange(self.n)
         self._run = np.zeros(_STEPS * self.n + 100, dtype=np.int64)
 
@@ -144,7 +115,7 @@ class Stays:
             flag=self.flag if len(changes) > _FEW else _NO_FLAG,
             answer=np.zeros(2, dtype=np.int64),
         )
-        replay_drops(self._program, Reference(table))
+        replay_drops(*self._program, Reference(table))
         self.work += int(table.answer[1])
         return table
 
@@ -169,7 +140,7 @@ class Stays:
             flag=self.flag,
             answer=np.zeros(4, dtype=np.int64),
         )
-        anneal(self._program, Reference(table))
+        anneal(*self._program, Reference(table))
         steps, _, peak, cost = table.answer.tolist()
         self.work += steps
         return Drops(table.drop, peak, cost, 0.0, table.order)

@@ -304,8 +304,10 @@ class Annealer {
 }  // namespace
 }  // namespace memplan::order
 
-MEMPLAN_KERNEL memplan_anneal(const memplan::order::Program *program, const memplan::order::Annealing *query) {
+MEMPLAN_KERNEL memplan_anneal(const memplan::order::Reruns *reruns, const memplan::order::StayRows *stays,
+                              const memplan::order::Annealing *query) {
   memplan::Allocator allocator;
   memplan::Arena arena(allocator);
-  return memplan::order::Annealer(arena, *program, *query).run();
+  const memplan::order::Program program{*reruns, *stays};
+  return memplan::order::Annealer(arena, program, *query).run();
 }

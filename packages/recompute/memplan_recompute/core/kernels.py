@@ -11,14 +11,12 @@ from memplan_recompute.core import LIBRARY
 REPLAYED, REPLAY_STOPPED = 1, -1
 
 
-class Program(NamedTuple):
-    """n operations and m tensors, with the stays of the tensors.
+class Reruns(NamedTuple):
+    """n operations and m tensors, of which operations may run again in any order.
 
-    Operation v uses the tensors input[input_first[v]:input_first[v + 1]], each once, makes output[output_first[v]:...]
-    and waits for before[before_first[v]:...]. Where `is_again`, it may run again until one of
-    behind[behind_first[v]:...] has run. The uses of tensor t end its stays stay_first[t]:stay_first[t + 1], the last
-    of which nothing ends. `maker` is -1 for a tensor that is given; one with `is_there` 0 takes no bytes before it is
-    made.
+    Operation v needs the tensors input[input_first[v]:input_first[v + 1]] in memory, and makes output[...] anew. It
+    waits for the first run of before[...], and, where `is_again`, may run again until one of behind[...] has run.
+    `maker` is -1 for a tensor that is given; one with `is_there` 0 takes no bytes before it is made.
     """
 
     input_first: I64  # (n + 1,)
@@ -36,6 +34,14 @@ class Program(NamedTuple):
     maker: I64  # (m,)
     is_there: I64  # (m,)
     is_kept: I64  # (m,)
+
+
+class StayRows(NamedTuple):
+    """The stays of the tensors of a graph: stay_first[t]:stay_first[t + 1] are those of tensor t.
+
+    The uses of a tensor end its stays, the last of which nothing ends.
+    """
+
     stay_first: I64  # (m + 1,)
     tensor: I64  # by stays
     end: I64  # by stays: the operation that ends it, or n
@@ -63,8 +69,8 @@ class Replay(NamedTuple):
     answer: I64  # (2,)
 
 
-replay_drops = LIBRARY.kernel("replay_drops", tables=2)
-"""`replay_drops(program, replay)`: try each change of the drops separately.
+replay_drops = LIBRARY.kernel("replay_drops", tables=3)
+"""`replay_drops(reruns, stay_rows, replay)`: try each change of the drops separately.
 
 Returns REPLAYED, or REPLAY_STOPPED where flag[0] was set.
 """
@@ -100,8 +106,8 @@ class Annealing(NamedTuple):
     answer: I64  # (4,): filled with the steps, how often something cheaper was found, and peak and cost of `drop`
 
 
-anneal = LIBRARY.kernel("anneal", tables=2)
-"""`anneal(program, annealing)`: change an order and drops at random, ever more strictly.
+anneal = LIBRARY.kernel("anneal", tables=3)
+"""`anneal(reruns, stay_rows, annealing)`: change an order and drops at random, ever more strictly.
 
 Returns ANNEALED, or ANNEAL_STOPPED where flag[0] was set.
 """
@@ -110,31 +116,6 @@ Returns ANNEALED, or ANNEAL_STOPPED where flag[0] was set.
 MOST_IN_STATE = 128
 """The most operations and tensors of a graph for the state search."""
 LEAST, NONE = 1, 0
-
-
-class Reruns(NamedTuple):
-    """n operations and m tensors, of which operations may run again in any order.
-
-    Operation v needs the tensors input[input_first[v]:input_first[v + 1]] in memory, and makes output[...] anew. It
-    waits for the first run of before[...], and, where `is_again`, may run again until one of behind[...] has run.
-    `maker` is -1 for a tensor that is given; one with `is_there` 0 takes no bytes.
-    """
-
-    input_first: I64  # (n + 1,)
-    input: I64
-    output_first: I64  # (n + 1,)
-    output: I64
-    before_first: I64  # (n + 1,)
-    before: I64
-    behind_first: I64  # (n + 1,)
-    behind: I64
-    is_again: I64  # (n,)
-    work: I64  # (n,)
-    cost: I64  # (n,)
-    size: I64  # (m,)
-    maker: I64  # (m,)
-    is_there: I64  # (m,)
-    is_kept: I64  # (m,)
 
 
 class LeastRuns(NamedTuple):

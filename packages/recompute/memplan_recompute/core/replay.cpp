@@ -76,8 +76,10 @@ class Replayer {
 }  // namespace
 }  // namespace memplan::order
 
-MEMPLAN_KERNEL memplan_replay_drops(const memplan::order::Program *program, const memplan::order::Replay *replay) {
+MEMPLAN_KERNEL memplan_replay_drops(const memplan::order::Reruns *reruns, const memplan::order::StayRows *stays,
+                                    const memplan::order::Replay *replay) {
   memplan::Allocator allocator;
   memplan::Arena arena(allocator);
-  return memplan::order::Replayer(arena, *program, *replay).run();
+  const memplan::order::Program program{*reruns, *stays};
+  return memplan::order::Replayer(arena, program, *replay).run();
 }

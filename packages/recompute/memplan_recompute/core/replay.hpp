@@ -1,30 +1,17 @@
 // A program run in some order with tensors dropped on the way: what is made again, what is alive, what it costs.
 #pragma once
-#include "stack.hpp"
+#include "graph.hpp"
 
 namespace memplan::order {
 
-// See `Program` in kernels.py.
-struct Program {
-  Array<i64> input_first;
-  Array<i64> input;
-  Array<i64> output_first;
-  Array<i64> output;
-  Array<i64> before_first;
-  Array<i64> before;
-  Array<i64> behind_first;
-  Array<i64> behind;
-  Array<i64> is_again;
-  Array<i64> work;
-  Array<i64> cost;
-  Array<i64> size;
-  Array<i64> maker;
-  Array<i64> is_there;
-  Array<i64> is_kept;
+// See `StayRows` in kernels.py.
+struct StayRows {
   Array<i64> stay_first;
   Array<i64> tensor;
   Array<i64> end;
 };
+
+struct Program : Reruns, StayRows {};
 
 // How a tensor is dropped in a stay. Where it is made again for what runs again, that one may stay until its next use,
 // or go at once. From `kEarly` on it is made again so many places, and one, before its next use.
