@@ -25,7 +25,7 @@ class Arena {
   Arena &operator=(const Arena &) = delete;
   ~Arena() { release(); }
 
-  // So many zeros, or an empty array where there is no more memory; then `has_failed`, once and for all.
+  // An array of zeros, or an empty one if memory has run out; then `has_failed` is set for good.
   template <class T>
   Array<T> array(i64 count) {
     return taken<T>(count, true);
@@ -50,7 +50,7 @@ class Arena {
     return {reinterpret_cast<T *>(made.data), made.size};
   }
 
-  // Give all back.
+  // Free all memory.
   void release() {
     while (last_ != nullptr) {
       Block *block = last_;

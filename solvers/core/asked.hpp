@@ -12,7 +12,7 @@ extern "C" __declspec(dllimport) int __stdcall QueryPerformanceFrequency(union _
 
 namespace memplan {
 
-// Seconds of a clock that nobody sets.
+// Seconds of a monotonic clock.
 inline double now() {
 #ifdef _WIN32
   i64 ticks = 0, a_second = 1;
@@ -26,7 +26,7 @@ inline double now() {
 #endif
 }
 
-// Whether the clock or the caller ends the search.
+// Return true if the clock or the caller ends the search.
 class Stop {
  public:
   explicit Stop(const memplan_options &options) : options_(options), end_(options.seconds > 0 ? now() + options.seconds : 0) {}

@@ -11,7 +11,7 @@ namespace memplan {
 // Packs an instance in orders of its buffers: a group as a body, those with a pin before all others.
 class BodyPacker {
  public:
-  // Nothing may be called where the arena has failed.
+  // If the arena has failed, no member may be called.
   BodyPacker(Arena &arena, const OnePool &instance)
       : arena_(arena), instance_(instance), rules_(rules_of(arena, instance)), packer_(arena, rules_) {
     for (Array<i64> *column : {&order_, &offset_, &body_first_, &next_, &filed_})
@@ -46,7 +46,7 @@ class BodyPacker {
     return true;
   }
 
-  // Pack in an order; the largest end, or ABSENT where one would pass the limit, or where it is over.
+  // Pack in an order; return the largest end, or ABSENT if an end passes the limit or time is over.
   template <class IsOver>
   i64 pack(const u32 *order, i64 limit, i64 *offset, IsOver &&is_over) {
     const packing::PackOrder wanted = bodies([order](i64 x) { return static_cast<i64>(order[x]); }, limit);
@@ -88,7 +88,7 @@ class BodyPacker {
     return rules;
   }
 
-  // Where a group may lie by the alignments, ranges and pins of its buffers.
+  // The offsets of a group that the alignments, ranges and pins of its buffers allow.
   void find_grid(i64 lead, const Rows<i64> &levels) {
     i64 lowest = 0, step = 1, highest = kMostEnd, pin = kAbsent;
     bool fits = true;

@@ -1,4 +1,4 @@
-// The bounds that follow from sizes, alignments and live sets alone.
+// The bounds by sizes, alignments and live sets alone.
 #pragma once
 #include <numeric>
 
@@ -15,7 +15,7 @@ struct Witness {
   i64 step = 1;
 };
 
-// What no plan has less than: in units.
+// Lower bounds on every plan, in units.
 struct LiveBound {
   i64 end = 0;
   i64 load = 0;     // the largest of a live set
@@ -112,7 +112,7 @@ class Bounds {
     }
     if (n_top == 0 || load_[top[0]] == 0) return;
     const i64 cells = instance_.capacity / step + (instance_.capacity % step != 0);
-    // Of two reasons the first one tells, unless it is what the bound itself says.
+    // Of two reasons the first one is reported, unless it repeats the bound itself.
     if (found.fits() && load_[top[0]] / step > cells) found.lack(load_[top[0]] - cells * step, {kLiveSet, top[0], step});
     for (int x = 0; x < n_top; ++x) {
       i64 waste = 0;  // the topmost buffer wastes nothing above itself; the most wasteful one counts

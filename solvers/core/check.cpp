@@ -57,7 +57,7 @@ class Check {
     return end;
   }
 
-  // What pairs cost, of which those that are alive together have no byte in common by now.
+  // The cost of pairs; those that are alive together are already known to share no byte.
   i64 cost() const {
     i64 sum = 0;
     for (std::size_t row = 0; row < problem_.price_count; ++row)
@@ -65,7 +65,7 @@ class Check {
     return sum;
   }
 
-  // The rules of one buffer. Those of size 0 take no place, and break none.
+  // The rules of one buffer. Buffers of size 0 take no bytes and break no rule.
   memplan_rule fault_of(std::size_t i) {
     const memplan_buffer &buffer = problem_.buffers[i];
     const memplan_memory memory = memplan::memory_of(problem_, i);

@@ -15,7 +15,7 @@ struct Lives {
   i64 n_sections = 0;
 };
 
-// Buffers that neither a section nor a conflict by name ties to any other.
+// Buffers that no section and no conflict by name connects to another one.
 struct Component {
   i64 n;
   i64 *buffers;
@@ -84,7 +84,7 @@ inline Lives lives_of(Arena &arena, const OnePool &instance) {
   return lives;
 }
 
-// The components in time order; pinned buffers are in none.
+// The components in time order; no component has pinned buffers.
 inline Array<Component> split(Arena &arena, const OnePool &instance, const Lives &lives) {
   Array<Component> rows{nullptr, 0};
   Array<i64> part = arena.array<i64>(lives.n_sections + 2), filed = arena.uncleared<i64>(instance.n);

@@ -64,7 +64,7 @@ class CoreRounds {
   // A core begins with one buffer, and one more for each so many in the component; one joins at a time, and one more for
   // each so many in it.
   static constexpr i64 kFirstShare = 8, kJoining = 16;
-  // Nodes for each buffer that the first core may take, and the factor for each next one.
+  // The nodes for each buffer of the first core, and the factor for each next core.
   static constexpr double kFirstLimit = 250, kLonger = 1.2;
   Parts &parts_;
   const i64 component_;

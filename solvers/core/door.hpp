@@ -1,4 +1,4 @@
-// What a problem must be, before anything is done with it.
+// The rules that a problem must keep before it is planned.
 #pragma once
 #include <algorithm>
 

@@ -23,7 +23,7 @@ class Guesses {
   Array<Dummy> fewest(const Array<i64> &slack) {
     best_.size = kMost;
     for (int guess = 0; guess < kGuesses; ++guess) {
-      // Read forwards and backwards, slack suggests different buffers.
+      // Slack suggests different buffers when it is read backwards.
       read(slack, random_->uniform() < 0.5);
       if (rows_.size < best_.size) std::swap(rows_, best_);
     }
@@ -128,7 +128,7 @@ class DummyRounds {
       const i64 left = most - (filled_.rounds().nodes() - before);
       if (left <= 0) break;
       result = filled_.rounds().run(kAtBound, order, capacity_, std::min(limit, left), is_over);
-      // A guess that is refuted says nothing of the problem; the next one may be right.
+      // A refuted guess proves nothing about the problem; the next one may be right.
       is_done = result.outcome == kFound || result.outcome == kExhausted || filled_.rounds().has_failed();
     }
     filled_.rounds().end_round(kAtBound);

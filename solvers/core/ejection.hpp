@@ -79,8 +79,8 @@ class Search {
     return buffer;
   }
 
-  // What it weighs to push out all that a buffer would lie on: `most` or more where it is not below that, and below 0
-  // where the buffer must not lie there.
+  // The weight of all buffers that a buffer would push out: at least `most` if it is not below that, and below 0 if the
+  // buffer must not lie there.
   double price(i64 buffer, i64 pool, i64 offset, double most) const {
     const i64 end = offset + homes_.size[buffer];
     for (i64 r = 0; r < homes_.reserved.size; ++r) {

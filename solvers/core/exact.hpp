@@ -97,7 +97,7 @@ class Search {
   // O(sections + lifetimes and sections of the buffers that move) a node.
   template <class IsOver>
   RunResult search(IsOver &&is_over) {
-    // Less work between two questions than a tenth of a millisecond is worth.
+    // Less work than fits into a tenth of a millisecond is done between two looks at the clock.
     const i64 poll_every = std::clamp<i64>(kPollWork / (n_ + k_ + 1), 1, 256);
     const i64 capacity = run_.capacity;
     i64 depth = 0, nodes = 0, until_poll = poll_every;

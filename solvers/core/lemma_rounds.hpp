@@ -133,7 +133,7 @@ class LemmaRounds {
       std::copy(from.data + at, from.data + std::min(from.size, at + kCopied), to.data + at);
   }
 
-  // Nothing has changed where it is over.
+  // If time is over, nothing has changed.
   template <class IsOver>
   void make_store(i64 lemmas, i64 entries, Pace<IsOver> &pace) {
     const i64 columns = std::max<i64>(2, tables_.problem.pools);

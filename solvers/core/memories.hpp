@@ -80,7 +80,7 @@ class Memories {
   Sorted<memplan_join> joins_;
   Sorted<memplan_pair> pairs_;
 
-  // Rows memory by memory, otherwise in their order, without those of none.
+  // Rows memory by memory, otherwise in their order, without rows of no memory.
   template <class Row, class MemoryOf, class Make>
   Sorted<Row> by_memory(std::size_t count, MemoryOf &&memory_of, Make &&make) {
     const i64 memories = static_cast<i64>(problem_.memory_count);

@@ -144,9 +144,9 @@ class Plan {
     }
   }
 
-  // A capacity is no reason to search otherwise: one as large as the least peak would cost plans. So all is searched as if
-  // there were none, and where no quick order keeps it, the same work goes, by turns, into a search within it, which proves
-  // sooner that nothing fits. Where pages are listed up to it, or prices paid, there is the latter alone.
+  // A capacity does not change the search, since one as large as the least peak would cost plans. So all is searched as
+  // if there were none, and where no quick order keeps it, the same work goes, by turns, into a search within it, which
+  // proves sooner that nothing fits. Where pages are listed up to it, or prices paid, there is the latter alone.
   void search_exactly(const OnePool &instance) {
     OnePool open = instance;
     if (is_open_) open.capacity = kMost;
@@ -212,7 +212,7 @@ class Plan {
     for (i64 i = 0; i < instance.n; ++i) offsets[instance.source[i]] = best_.offset[i] * instance.unit;
   }
 
-  // Say which two pins are at odds, as where all are forgotten, unless that takes long to see.
+  // Name a pin off its alignment, or two pins that overlap, as when all were forgotten, unless that takes long.
   void name_pins(const OnePool &instance) {
     i64 left = 1'000'000;
     for (i64 i = 0; i < instance.n && left > 0; ++i) {

@@ -1,4 +1,4 @@
-// Asks whether it is over, each time that so much work is done: about a tenth of a millisecond.
+// Checks whether time is over after each piece of work of about a tenth of a millisecond.
 #pragma once
 #include "tables.hpp"
 

@@ -19,7 +19,7 @@ inline i64 price_step(const memplan_problem &problem) {
   return std::max<i64>(step, 1);
 }
 
-// What a plan costs: each pair whose bytes overlap its price.
+// The cost of a plan: the sum of the prices of pairs whose bytes overlap.
 inline i64 cost_of(const memplan_problem &problem, const i64 *offsets) {
   i64 cost = 0;
   for (std::size_t row = 0; row < problem.price_count; ++row) {
@@ -31,7 +31,7 @@ inline i64 cost_of(const memplan_problem &problem, const i64 *offsets) {
   return cost;
 }
 
-// What keeps prices from being searched.
+// The reason why prices are not searched.
 inline memplan_rule fault_of_prices(const memplan_problem &problem) {
   const i64 step = price_step(problem);
   i64 sum = 0;

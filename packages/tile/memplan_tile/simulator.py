@@ -42,7 +42,7 @@ def simulate(graph: TileGraph, target: Target, schedule: Sequence[ScheduleStep])
 def simulate_step(
     graph: TileGraph, target: Target, step: ScheduleStep, resident: frozenset[int], written: frozenset[int]
 ) -> tuple[StepFigures | None, list[str]]:
-    """Run one step, with what is resident when it begins and what it writes; return its figures and what is wrong."""
+    """Run one step with its resident tensors and its outputs; return its figures and its violations."""
     run = StepRun(graph, target, step, resident, written)
     if wrong := list(run.violations()):
         return None, wrong
@@ -53,7 +53,7 @@ def simulate_step(
 
 
 def _broken_shapes(graph: TileGraph, schedule: Sequence[ScheduleStep], target: Target) -> Iterator[str]:
-    """Yield what keeps a schedule from being run at all."""
+    """Yield the faults that make a schedule impossible to run."""
     seen: set[int] = set()
     keeps, rolls = target.keeps, target.rolls
     for i, step in enumerate(schedule):

@@ -267,7 +267,7 @@ class StepRun:
         return max(spaces)
 
     def _in_place(self, tensor: int) -> bool:
-        """Return True if tiles of a tensor that is written are made where those of an input from outside lie."""
+        """Return True if the step writes the tiles of a tensor over those of an input from outside."""
         o = self.graph.producer[tensor]
         first = self.graph.operations[o].inputs[0]
         is_alone = [reader for reader in self.graph.readers[first] if reader in self.step.operations] == [o]

@@ -16,10 +16,10 @@ from memplan.systems.reading import detect, read_model
 class GraphFits(Answer):
     """The answer whether a graph fits, and why, in bytes.
 
-    `weights` lie in memory all the time. `peak` is what a verified plan of what is computed and of state needs, of
-    several memories their sum, `lower_bound` what every plan needs, and `own_peak` what ggml took, where the file has
-    the graph at this size. `pools` are the uses of the memories. `fits` is None without a capacity, or where the plan
-    may still get within it.
+    `weights` lie in memory all the time. `peak` is the need of a verified plan of computed values and state, summed
+    over memories, and `lower_bound` that of every plan. `own_peak` is what ggml took, if the file has the graph at this
+    size. `pools` are the uses of the memories. `fits` is None without a capacity, or where the plan may still get
+    within it.
     """
 
     fits: bool | None

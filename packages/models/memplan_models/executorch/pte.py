@@ -33,7 +33,7 @@ _FIELDS = struct.pack("<HHHHHxx", 10, _ROW.size, 4, 8, 12)
 def write_pte(layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
     """Return the program with the plan of its first method; pool k is memory k + 1.
 
-    Raises FormatError for what is no program, and for more pools than it has memories.
+    Raises FormatError if it is no program, or if there are more pools than memories.
     """
     data = layout.model
     if data is None or not is_executorch(data):

@@ -279,7 +279,7 @@ class _Program:
 def _split_kernel(row: Instruction, method: Method) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Separate a kernel's inputs from its outputs: the returned value is last, after the buffer for it.
 
-    A kernel that changes a tensor in place, as its name says by its end, returns what it reads.
+    A kernel that changes a tensor in place, which the end of its name says, returns a tensor that it reads.
     """
     *arguments, returned = row.arguments
     outputs = method.tensors_of((returned,))

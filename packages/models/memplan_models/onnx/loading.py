@@ -36,8 +36,8 @@ class OnnxModel:
 def load(data: bytes, options: ModelOptions) -> OnnxModel:
     """Return a model with all inferable shapes.
 
-    Raises FormatError for what is no model, or has inputs of unknown sizes, and OptionError for dimensions and inputs
-    that it does not name.
+    Raises FormatError if it is no model or has inputs of unknown sizes, and OptionError for names of dimensions or
+    inputs that it does not have.
     """
     model = parsed(data)
     from onnx import inliner, shape_inference
@@ -161,8 +161,8 @@ def give_sizes(
 ) -> None:
     """Set the sizes of named dimensions in all values, and of unnamed ones in inputs.
 
-    Raises OptionError for names that the model has not, FormatError where inputs still lack sizes: all in one sentence,
-    with the options that give them.
+    Raises OptionError for names that the model does not have. If inputs still lack sizes, raises FormatError, whose
+    sentence lists the options that set them.
     """
     fixed_sizes = {name: size for name, size in options.dims.items() if not isinstance(size, tuple)}
     named = {""}

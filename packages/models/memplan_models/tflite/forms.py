@@ -41,7 +41,7 @@ class RewritableModel:
         """Yield forms as `memplan.capabilities.cascade.writing.ModelInParts` requires.
 
         The price of operations and tensors that ranks them is an estimate, so several are written and measured by the
-        runtime's rules; those that cannot be written are left out. Raises OperationsError where none can be.
+        runtime's rules; those that cannot be written are left out. Raises OperationsError if none can be written.
         """
         refused: OperationsError | None = None
         forms = sorted(rewritings(points, given.used), key=lambda form: form.needed)
@@ -117,7 +117,7 @@ def rewritings(points: Sequence[CascadePoint], most: float = inf) -> Iterator[Re
 def _unrolled(cascade: Cascade) -> Unrolled:
     """Return an unrolled cascade; regions whose joins make the peak run layer by layer if that is lower.
 
-    Before an operation that runs whole, a tensor that is made in parts is there twice.
+    Before an operation that runs whole, a tensor in parts needs its bytes twice: as parts and joined.
     """
     steps = unrolled(cascade)
     live = steps.live()

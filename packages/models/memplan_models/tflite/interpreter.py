@@ -102,8 +102,8 @@ def measured(data: bytes, arena_size: int) -> str:
 def compared(given: bytes, form: bytes, sizes: tuple[int, int], limit_s: float = LIMIT_S) -> tuple[bool | None, str]:
     """Return whether a form of a model computes the same as the original, and the runtime's report on it.
 
-    `sizes` are the bytes of the arenas of the two, and each has the time. None where that is not known: the runtime is
-    not there, is too slow, or does not run the model as given.
+    `sizes` are the bytes of both arenas, and each run has the time limit. Returns None if the runtime is not installed,
+    is too slow, or does not run the original model.
     """
     now = run(form, sizes[1], limit_s)
     if given == form or (now.outputs is None and not now.fails):

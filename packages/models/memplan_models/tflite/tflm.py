@@ -62,7 +62,7 @@ def write_tflm(layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
 def _refuse_a_larger_arena(model: Model, offsets: Sequence[int]) -> None:
     """Raise FormatError for offsets that enlarge the arena, or may do so.
 
-    Scratch that is not known here is placed around the plan, where there may be no room for it.
+    The runtime places unknown scratch around the plan, where it may not fit.
     """
     ours, own = arena_head(model, offsets), arena_head(model)
     if ours.unknown:

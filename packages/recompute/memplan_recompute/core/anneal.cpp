@@ -1,4 +1,4 @@
-// Drops and an order changed by chance, ever more seldom for the worse: the cheapest programs within a budget and below.
+// Simulated annealing of drops and of an order, for the cheapest programs within a budget and below it.
 #include <bit>
 
 #include "replay.hpp"
@@ -133,7 +133,7 @@ class Annealer {
     for (i64 v = n_ - 1; v >= 0; --v)
       for (i64 k = program_.before_first[v]; k < program_.before_first[v + 1]; ++k)
         successor_[--successor_first_[program_.before[k] + 1]] = v;
-    // Each row was filled from its end, which has moved it one place on.
+    // Each row was filled from its end, so its start is now one place further.
     for (i64 v = 0; v < n_; ++v) successor_first_[v] = successor_first_[v + 1];
     successor_first_[n_] = program_.before.size;
   }
@@ -173,7 +173,7 @@ class Annealer {
     const double which = chance();
     if (which < kPlainly) return kDropped;
     if (which < kAlways) return kDroppedAlways;
-    // Few places as often as many.
+    // Draws few places as often as many.
     return kEarly + below(i64{1} << below(1 + std::bit_width(static_cast<u64>(n_))));
   }
 
@@ -200,7 +200,7 @@ class Annealer {
     return turned_count_ > 0;
   }
 
-  // Let what a stay's tensor is made of again stay for that behind its last use, or no longer.
+  // Keep the inputs from which a stay's tensor is made again in memory after their last use, or stop keeping them.
   void turn_last(i64 stay) {
     for (i64 depth = 0; depth < kDeepest; ++depth) {
       const i64 maker = program_.maker[program_.tensor[stay]], first = program_.input_first[maker];
@@ -230,7 +230,7 @@ class Annealer {
     i64 place = below(n_);
     for (i64 k = 1; k < kHighest; ++k)
       if (const i64 other = below(n_); bytes_[other] > bytes_[place]) place = other;
-    // Stays are told by the places of the first order, which are still about right.
+    // Stays are found by the places of the first order, which are still nearly right.
     const i64 across = query_.order[place];
     for (i64 k = 0; k < kLooks; ++k) {
       const i64 stay = query_.stay[below(query_.stay.size)];
@@ -273,7 +273,7 @@ class Annealer {
     const i64 *mark = std::lower_bound(query_.mark.data, query_.mark.data + query_.mark.size, played.peak);
     const i64 k = mark - query_.mark.data;
     if (k == query_.mark.size || played.cost >= query_.cost[k]) return;
-    // Nothing within a lower mark may be as cheap.
+    // A program within a lower mark must not be as cheap.
     for (i64 j = 0; j < k; ++j)
       if (query_.cost[j] <= played.cost) return;
     query_.cost[k] = played.cost, query_.peak[k] = played.peak;

@@ -140,7 +140,8 @@ class Search {
     return std::popcount(state.done) == n_ && (kept_ & ~state.memory) == 0 && state.what[kRun] < 0;
   }
 
-  // What can be of use yet: it is kept, or read by what has not run, or by what makes such a tensor again.
+  // The tensors that are still of use: those kept at the end, those that an operation reads that has not run, and those
+  // from which such tensors are made again.
   u64 useful(u64 done) const {
     u64 tensors = kept_;
     for (i64 v = n_ - 1; v >= 0; --v) {
@@ -239,7 +240,8 @@ class Search {
     return is_lost ? kEndless : static_cast<i64>(std::ceil(most * (1.0 - kRounding) - 1e-6));
   }
 
-  // No program through a state takes less time from there: what has not run runs, and what is lost runs again.
+  // A lower bound on the time from a state on: operations that have not run, and those whose results are lost, must
+  // run.
   i64 rest_of(const State &state) const {
     u64 made = given_, needed = kept_, again = 0;
     i64 rest = state.what[kRun] >= 0 ? state.left[kRun] : 0;
@@ -389,7 +391,7 @@ class Search {
     const i64 sent = other.what[kSend];
     const bool is_same = sent >= 0 && one.what[kSend] == sent;
     if (is_same) return time + one.left[kSend] <= later + other.left[kSend];
-    // One that sends something else is done with it before the other one could begin to.
+    // A state that sends another tensor has finished before the other state could begin.
     const bool is_idle = one.what[kSend] < 0 || time + one.left[kSend] <= later;
     return is_idle && (sent < 0 || (one.apart >> sent & 1));
   }

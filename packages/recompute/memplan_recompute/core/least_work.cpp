@@ -70,7 +70,7 @@ struct Node {
   i64 operation;
 };
 
-// What must yet be in memory at some time, what must run again for it, and what that costs.
+// The tensors that must still come into memory, the operations that run again for them, and their cost.
 struct Needs {
   Bits tensors, again;
   i64 cost;
@@ -92,7 +92,7 @@ class Search {
     const Bits nothing;
     limit_ = kEndless;
     i64 bound = least_of(nothing, 0, needs_of(nothing, given_));
-    // Under ever higher limits on the cost, since under low ones little of what is in memory is of use.
+    // The limit on the cost rises step by step, because under a low limit few tensors in memory are of use.
     for (i64 step = 1; bound <= query_.most; ++step) {
       limit_ = std::max(bound, limit_ == kEndless ? bound : limit_ + std::max(step, limit_ / 4));
       limit_ = std::min(limit_, query_.most);
@@ -120,7 +120,7 @@ class Search {
     return bytes;
   }
 
-  // Read the tables; return false where one operation, or the start, is above the budget by itself.
+  // Read the tables; return false if an operation, or the start, exceeds the budget by itself.
   bool prepare() {
     for (i64 t = 0; t < m_; ++t) {
       if (graph_.maker[t] < 0 && graph_.is_there[t]) given_.add(t);
@@ -174,7 +174,7 @@ class Search {
     freed_first_[n_] = freed_.size;
   }
 
-  // What a state lacks, and all that must run again for it; a cost without end where something cannot.
+  // The tensors that a state lacks, and all operations that must run again for them; an infinite cost if one cannot.
   Needs needs_of(const Bits &done, const Bits &memory) const {
     Bits made = given_;
     Needs needs{kept_, {}, 0};
@@ -223,7 +223,7 @@ class Search {
       for (i64 k = freed_first_[v]; k < freed_first_[v + 1] && excess > 0; ++k) {
         const Freed &row = freed_[k];
         if (needs.again.has(row.maker) || !may_run_again(row.maker, done)) continue;
-        // A part of the last one is enough for a bound.
+        // For a bound, a fraction of the last tensor is enough.
         const i64 part = std::min(row.bytes, excess);
         price += row.per_byte * static_cast<double>(part);
         excess -= part;
@@ -334,7 +334,7 @@ class Search {
       return;
     }
     if (over <= 0) {
-      // A state in which less is dropped is as good.
+      // A state with fewer dropped tensors is as good.
       if (smallest > -over) enter(drop.done, drop.memory, drop.cost, drop.parent, drop.operation);
       return;
     }

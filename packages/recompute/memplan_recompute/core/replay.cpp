@@ -1,4 +1,4 @@
-// Drops of tensors, tried one after the other: what each makes of a program.
+// Drops of tensors, tried one after the other: the cost and the bytes of the program with each.
 #include "replay.hpp"
 
 namespace memplan::order {

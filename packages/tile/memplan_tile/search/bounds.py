@@ -126,7 +126,7 @@ class LowerBounds:
 class _Place(NamedTuple):
     """A region in a step with at least some rows and columns of tiles.
 
-    It `is_alone` if a product of tiles alone needs it: no slices of what it is made of are the same bytes by chance.
+    It `is_alone` if only a product of tiles needs it, so that no two of its slices are the same bytes by chance.
     """
 
     rows: int = TILE

@@ -1,4 +1,4 @@
-"""Nests of loops: which part of each tensor a tile needs where some operations run together as one step."""
+"""Nests of loops: the part of each tensor that a tile needs if some operations run together as one step."""
 
 from __future__ import annotations
 

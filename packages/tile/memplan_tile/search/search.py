@@ -56,7 +56,7 @@ def in_order(graph: TileGraph, order: Sequence[int]) -> TileGraph:
 
 
 def depth_first(graph: TileGraph, rng: random.Random | None = None) -> list[int]:
-    """Return the operations from the outputs back, so that what makes an operand stays together."""
+    """Return the operations from the outputs back, so that the operations of one operand stay together."""
     order: dict[int, None] = {}
     roots = [o for o, one in enumerate(graph.operations) if one.output not in graph.readers]
     if rng is not None:
@@ -223,7 +223,7 @@ def schedule_tiles(
 
 
 def _unless_empty(rows: list[tuple[int, ...]]) -> tuple[tuple[int, ...], ...]:
-    """Return the rows of all steps; none where all are empty."""
+    """Return the rows of all steps; an empty list if all rows are empty."""
     return tuple(rows) if any(rows) else ()
 
 

@@ -210,7 +210,7 @@ def _slots(tilings: Tilings, look: Look, target: Target, is_shared: bool) -> Cou
 class _Walk:
     """A walk over the tiles of a nest in all tilings, along rows or along columns, with the peak of each.
 
-    `place` is that of the look among those of its step.
+    `place` is the position of `look` among the looks of its step.
     """
 
     def __init__(self, tilings: Tilings, look: Look, target: Target, by_rows: bool, place: int, peak: Counts) -> None:

@@ -149,7 +149,7 @@ def _row(spec: Any, name: str) -> dict[str, Any]:
 class MemplanCadencePlanning(CadenceMemoryPlanning):  # type: ignore[misc]  # the package is untyped
     """CadenceMemoryPlanning with memplan's algorithm: for `memory_planning_pass`.
 
-    `profile` is `speed`, `balanced` or `size`; without one, that of the source.
+    `profile` is `speed`, `balanced` or `size`; None is the profile of the source.
     """
 
     def __init__(

@@ -45,7 +45,7 @@ class AllocatorSettings:
 def settings_of(text: str) -> AllocatorSettings:
     """Return the settings in a text such as "expandable_segments:True,max_split_size_mb:128".
 
-    A name alone is True. Raises OptionError for a text that is none, and for settings that are not simulated.
+    A name alone is True. Raises OptionError for other texts, and for settings that are not simulated.
     """
     pairs = dict(re.findall(_ROW, text)) if re.fullmatch(f"{_ROW}(,{_ROW})*", text) else {}
     if not pairs or not pairs.keys() <= {*_NAMES}:

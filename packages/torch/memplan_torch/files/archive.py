@@ -110,7 +110,7 @@ class _Tensor:
 
 
 class _Operator:
-    """An operator: what its name tells of the views and changes in its schema."""
+    """An operator, with the views and in-place changes that its name implies."""
 
     def __init__(self, target: str, names: Sequence[str]) -> None:
         space, _, rest = target.partition(".")

@@ -40,7 +40,7 @@ def read_exported(program: Any, options: ModelOptions | None = None) -> Imported
 def read_graph(module: Any, options: ModelOptions | None = None, constants: Collection[str] = ()) -> Imported:
     """Read a torch.fx.GraphModule whose nodes have their values in `meta["val"]`; raises FormatError.
 
-    `constants` are the names of those placeholders that lie elsewhere: parameters and buffers.
+    `constants` are the names of the placeholders outside of the plan: parameters and buffers.
     """
     graph = _Graph(module.graph, options or ModelOptions(), constants)
     for k, node in enumerate(module.graph.nodes):

@@ -128,7 +128,7 @@ class WrapperStorages:
             self.device, self.element = found[0].device, found[0].element
 
     def _made(self, statement: ast.Assign, when: int) -> None:
-        """Remember what the names of a statement stand for: what a kernel of others makes, or nothing that is known."""
+        """Remember the meaning of a statement's names: results of a foreign kernel, or unknown values."""
         given = {self.names[name].element for name in _names(statement.value) if name in self.names}
         given |= {self.examples[name] for name in _names(statement.value) if name in self.examples}
         for name in _names(*statement.targets):

@@ -137,8 +137,8 @@ class Compared(Answer):
 class FitsAnswer(Answer):
     """The answer whether a step fits, and why; sizes are in bytes.
 
-    `fits` is None where the plan may still get within the capacity, or an operator keeps what is not counted. `proof`
-    says what decides. `live_peak` is the most that storages take at once, `peak` what a plan of one arena needs and
+    `fits` is None if a better plan may fit, or if an operator keeps memory that is not counted. `proof` says how the
+    answer is known. `live_peak` is the most that storages take at once, `peak` what a plan of one arena needs and
     `lower_bound` what every such plan needs; `reserved` is what the caching allocator holds at most where memory does
     not end, None for allocators that are not simulated. `roles` are the bytes at the live peak by what they are for,
     `alive` the largest of them by module and line, `running` the operation. `left` is there where a step surely fits,

@@ -152,7 +152,7 @@ def _least(partition: Partition, joint: Any, inputs: Any, others: Mapping[str, A
 
 
 def _scheduled_peak(graph: Any, *, is_backward: bool) -> int:
-    """Return the bytes that inductor's scheduler needs for a graph, beside inputs that stay; many where it cannot."""
+    """Return the bytes that inductor's scheduler needs for a graph, beside inputs that stay; _UNKNOWN if it fails."""
     from torch._inductor import config
     from torch._inductor.compile_fx import compile_fx_inner
 
@@ -187,7 +187,7 @@ class Partition:
             refuse_above(self.capacity, needed, is_warned=self.over == "warn")
 
     def __call__(self, joint: Any, inputs: Any, *, num_fwd_outputs: int, **others: Any) -> Any:
-        """Return both passes; those of torch's own partition where there is no capacity, or it is not exceeded."""
+        """Return both passes; without a capacity, or within it, they are those of torch's own partition."""
         from torch._functorch.partitioners import _extract_fwd_bwd_modules, default_partition
 
         program = self._recomputed(joint, num_fwd_outputs) if self.capacity is not None else None
@@ -205,7 +205,9 @@ class Partition:
         return _extract_fwd_bwd_modules(program, _tensors(saved), [], num_fwd_outputs=num_fwd_outputs)
 
     def _recomputed(self, joint: Any, n_results: int) -> Any:
-        """Return the joint graph with operations that run again; None where that is not needed, or cannot be read."""
+        """Return the joint graph with recomputed operations; None if recompute is not needed or the graph cannot be
+        read.
+        """
         try:
             graph = _parted(graph_of(joint, cost=flops_of), n_results)
         except FormatError:  # symbolic shapes

@@ -47,7 +47,7 @@ def problem_of(step: StepMemory, device: FitsOptions) -> Problem:
 
 
 def unsure_operators(step: StepMemory, device: FitsOptions) -> tuple[str, ...]:
-    """Return the operators that may keep more on a device than is counted; none where its user says the bytes."""
+    """Return the operators that may keep more on a device than is counted; none if the user gives these bytes."""
     if device.kernel_workspace is not None:
         return ()
     own = (row for row in step.tensors if row.is_on_host and row.role != "optimizer" and device.is_simulated)
@@ -69,9 +69,9 @@ def is_within(step: StepMemory, device: FitsOptions) -> bool:
 
 @dataclass
 class Simulation:
-    """A step as the caching allocator runs it, up to what it could not allocate, if anything.
+    """A step as the caching allocator runs it, up to the first allocation that fails, if any.
 
-    `blocks` are the ranges of all blocks that it gave out, `misplaced` of those that a snapshot has elsewhere.
+    `blocks` are the ranges of all allocated blocks, and `misplaced` those that a snapshot has at another address.
     """
 
     allocator: CachingAllocator

@@ -67,8 +67,8 @@ def fits(
 def fits_of_script(script: str, *, computed: bool = False, **options: Any) -> FitsAnswer:
     """Return what `fits` answers for the step that `FILE.py:FUNCTION` returns, a dictionary of its first arguments.
 
-    Parameters of the function whose defaults are numbers are sizes that may change. Raises InputError for a file, a
-    function or a result that is none, and as `fits` does.
+    Parameters of the function whose defaults are numbers are sizes that may change. Raises InputError if the file, the
+    function or its result is wrong, and wherever `fits` does.
     """
     path, colon, name = script.rpartition(":")
     if not colon or not path.endswith(".py"):
@@ -103,7 +103,7 @@ def fits_of_script(script: str, *, computed: bool = False, **options: Any) -> Fi
 
 
 def _given(script: str, given: Any) -> dict[str, Any]:
-    """Return what a function returned as arguments; raises InputError where it is something else."""
+    """Return the result of a function as arguments; raises InputError if it is something else."""
     if not isinstance(given, dict) or not {"model", "inputs"} <= given.keys() <= {*_FIELDS}:
         got = ", ".join(map(str, given)) if isinstance(given, dict) else type(given).__name__
         rule = f"must return a dictionary with model and inputs, and of {', '.join(_FIELDS[2:])} what there is"

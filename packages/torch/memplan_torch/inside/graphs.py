@@ -145,7 +145,7 @@ class _Draft:
 
 
 def _tensors(node: Any) -> list[Any]:
-    """Return the values of a node: tensors, with None for what is none in a list."""
+    """Return the values of a node: its tensors, with None for other entries of a list."""
     values = list(values_of(node))
     if not any(hasattr(value, "element_size") for value in values):
         return []
@@ -153,7 +153,7 @@ def _tensors(node: Any) -> list[Any]:
 
 
 def _bases(node: Any, count: int, looking: frozenset[str]) -> list[Any]:
-    """Return the node whose storage each value of a call has; None for one of its own."""
+    """Return, for each value of a call, the node whose storage it shares; None if it has its own."""
     schema = getattr(node.target, "_schema", None)
     if schema is not None and schema.name in looking:
         return [node.args[0]]

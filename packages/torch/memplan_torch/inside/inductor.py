@@ -45,7 +45,7 @@ class PlannedPool:
 
 @contextmanager
 def planned_pools(time_limit_s: float = 10.0) -> Iterator[list[PlannedPool]]:
-    """Plan the pools of all that is compiled within, each in so many seconds at most; yields what was done of each.
+    """Plan the pools of all graphs that are compiled in the block, with a time limit for each; yields a report on each.
 
     Inductor's memory planning is on within, for intermediate values and outputs in one pool.
     """
@@ -81,7 +81,7 @@ class _Root:
 
 
 def _planned_pool(pool: Any, blocks: Sequence[Any], time_limit_s: float) -> PlannedPool:
-    """Give a pool a plan for all shapes where that is proved to be as good as its own."""
+    """Give a pool a plan for all shapes if it is proved to be as good as the pool's own plan."""
     import sympy
 
     tree = sympy.sympify(pool.root.get_symbolic_size())

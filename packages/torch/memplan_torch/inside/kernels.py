@@ -56,7 +56,7 @@ class RealKernels:
         self._made: dict[str, Made | None] = {}
 
     def result(self, func: Any, args: Any, kwargs: Any, result: Any) -> Any:
-        """Return the result of an operator, with tensors of its own where a real one has other storages."""
+        """Return the result of an operator, with new tensors if the real operator returns new storages."""
         if (name := func._schema.name) not in HIDING:
             return result
         if name == _OF_ROWS:  # whose table may be large; zeros look at its first row alone
@@ -143,7 +143,7 @@ def _zeros(value: Any) -> Any:
 
 
 def _run(func: Any, args: Any, kwargs: Any) -> Made | None:
-    """Return the layouts and bytes of what an operator makes of zeros; None where it does not run."""
+    """Return the layouts and bytes of an operator's results on zeros; None if it does not run."""
     try:
         with _disable_current_modes():  # whether gradients are on stays: kernels look at it
             made = func(*(inputs := tree_map_only(torch.Tensor, _zeros, (args, kwargs)))[0], **inputs[1])

@@ -28,8 +28,8 @@ def reordered(
 ) -> Any:
     """Return a torch.fx.GraphModule that computes the same in the order with the least peak.
 
-    Nodes must have their values in `meta["val"]`, as after torch.export or make_fx with fake tensors. The module itself
-    is returned where its own order is as good. `resident` and `looking` are as in `graph_of`. Raises FormatError for a
+    Nodes must have their values in `meta["val"]`, as after torch.export or make_fx with fake tensors. If its own order
+    is as good, the module itself is returned. `resident` and `looking` are as in `graph_of`. Raises FormatError for a
     graph that cannot be read.
     """
     graph_and_nodes = graph_of(module, resident=resident, looking=looking)
@@ -82,7 +82,7 @@ def _with_runs(found: ModuleGraph, runs: Sequence[int]) -> Any:
 
 
 class _Copies:
-    """The copies of nodes: those of views and attributes are made when something reads them."""
+    """The copies of nodes; a view or an attribute is copied when a node reads it."""
 
     def __init__(self, graph: Any, copies: dict[Any, Any]) -> None:
         self._graph, self._copies = graph, copies

@@ -86,7 +86,7 @@ class Recording(StepMemory, TorchDispatchMode):  # type: ignore[misc]  # the pac
                 self.tensors[position].role = "activations"
 
     def close(self) -> None:
-        """End the recording: what is alive now is alive behind it."""
+        """End the recording; storages that are alive now stay alive after it."""
         self.unmeasured = tuple(self.kernels.unmeasured)
         self._alive.clear()
 
@@ -140,7 +140,7 @@ class Recording(StepMemory, TorchDispatchMode):  # type: ignore[misc]  # the pac
         self.events.append(~position)
 
     def _origin(self) -> tuple[str, str]:
-        """Return the module and the line that run now; for what autograd runs, those of the forward pass."""
+        """Return the module and the line that run now; in the backward pass, those of the forward operation."""
         node = torch._C._current_autograd_node()
         if node is not None and (not self.modules or self.phase != "backward"):
             node_origin = self._origins.get(node._sequence_nr())

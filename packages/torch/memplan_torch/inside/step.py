@@ -114,7 +114,7 @@ class TorchStep:
         found.close()
 
     def _once(self, found: Recording, trained: tuple[Any, Any, list[Any]], inputs: Any, targets: Any) -> None:
-        """Run one step, whose local variables are alive up to its end, as those of a function of users are."""
+        """Run one step; its local variables stay alive until its end, as in a user's own function."""
         model, optimizer, parameters = trained
         found.phase, found.last_step = "forward", len(found.operations)
         if optimizer is not None:
@@ -235,7 +235,7 @@ def _plain(value: Any) -> Any:
 
 
 def _scalar(loss: Any) -> Any:
-    """Return the loss in what a model or a loss returned."""
+    """Return the loss in the result of a model or of a loss function."""
     scalar = loss if isinstance(loss, torch.Tensor) else getattr(loss, "loss", None)
     if scalar is None and isinstance(loss, (tuple, list)) and loss:
         scalar = loss[0]
@@ -247,6 +247,6 @@ def _scalar(loss: Any) -> Any:
 
 
 def _place(found: Recording) -> str:
-    """Say where a step stopped: the module that ran last, and the pass."""
+    """Return where a step stopped: the pass, and the module that ran last."""
     module = ".".join(("model", *filter(None, found.modules[-1:])))
     return module if found.phase in ("given", "forward") else f"{module} ({found.phase})"

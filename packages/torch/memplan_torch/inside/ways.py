@@ -148,7 +148,7 @@ def with_size(step: TorchStep, axis: int) -> tuple[int, Callable[[int], TorchSte
 
 
 def checkpointed(recording: Recording, names: Sequence[str], tries: Callable[[Sequence[str]], bool]) -> Checkpointed:
-    """Return the fewest modules whose recompute makes a step fit: of blocks, those first that save most for their cost.
+    """Return the fewest modules whose recompute makes a step fit; blocks that save most for their cost come first.
 
     `names` are all modules of the model, `tries` records a step with some of them.
     """
