@@ -231,6 +231,7 @@ def on_two_devices() -> Any:
         (on_two_devices(), {}, r"model.1.weight: must be on the device of 0.weight \(cpu\), got meta"),
         (torch.nn.ReLU, {"optimizer": "sgd"}, "optimizer: must have parameters to change, got a model without any"),
         (lambda: torch.nn.Linear(5, 4), {}, "model: must run on its inputs, got .*RuntimeError"),
+        (torch.nn.ReLU, {"loss": torch.nn.CrossEntropyLoss()}, "targets: must be given for this loss, got none"),
         (
             lambda: torch.nn.Linear(4, 4),
             {"optimizer": "sgd"},
