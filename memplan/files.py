@@ -7,7 +7,7 @@ import errno
 import os
 import re
 import shlex
-import shutil
+import stat
 from collections.abc import Iterator, Mapping
 from itertools import islice
 from pathlib import Path
@@ -231,7 +231,7 @@ def _replace(target: Path, data: bytes) -> None:
             file.flush()
             os.fsync(file.fileno())
         if target.exists():
-            shutil.copymode(target, part)
+            part.chmod(stat.S_IMODE(target.stat().st_mode))
         part.replace(target)
     except OSError as error:
         if isinstance(error, FileNotFoundError) and target.parent.is_dir():

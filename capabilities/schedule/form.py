@@ -11,14 +11,7 @@ from memplan.capabilities.cascade.core.kernels import FOUND_RUNS, FOUND_TO, N_FO
 from memplan.capabilities.cascade.search.front import front
 from memplan.capabilities.cascade.timing.figures import Run, Slot, StepFigures
 from memplan.capabilities.cascade.timing.target import Engine, Link, Memory, Rate, Side, Target
-from memplan.capabilities.schedule.answer import (
-    EPSILON,
-    Objective,
-    Proof,
-    ScheduleAnswer,
-    ScheduleSlot,
-    point_of,
-)
+from memplan.capabilities.schedule.answer import EPSILON, Objective, Proof, ScheduleAnswer, ScheduleSlot, point_of
 from memplan.capabilities.schedule.search.placement import misplaced, placed, slots_of
 from memplan.planner.model.rows import Value
 

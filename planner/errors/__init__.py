@@ -17,7 +17,6 @@ A sentence names object, rule and value: `buffers[3].end: must be greater than s
 value, which each entrance writes in its own terms: `dims=n=1` in requests and in Python, `--dim n=1` on a command line.
 """
 
-import json
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cached_property
@@ -177,6 +176,9 @@ def shown(value: object) -> str:
         return f"{'-' if value < 0 else ''}{abs(value) >> (value.bit_length() - 64):#x}... of {value.bit_length()} bits"
     if isinstance(value, bytes):
         value = value.decode(errors="backslashreplace")
+    # Imported here: where nothing is wrong, no value is shown.
+    import json
+
     try:
         text = json.dumps(value, ensure_ascii=False)
         if not text.isprintable():  # a terminal would obey what it should show

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from difflib import get_close_matches
-from json import dumps
 
 OtherWords = Mapping[str, str]
 """Maps a known word, or several, to the words of other tools for it, separated by spaces."""
@@ -208,6 +207,9 @@ def meant_number(value: object) -> str:
 
 def meant_list(value: object, key: str = "name") -> str:
     """Return how an object given in place of a list is written as one; empty if it is no object, or empty."""
+    # Imported here: where a list is right, nothing is suggested.
+    from json import dumps
+
     if isinstance(value, str):
         return f" (did you mean [{dumps(value[:40])}]?)"
     if not isinstance(value, Mapping) or not value:

@@ -1,10 +1,8 @@
 """memplan's own JSON: the wire format of problems and plans."""
 
-import json
 import re
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Container, Mapping, Sequence
 from functools import cache
-from json.encoder import encode_basestring
 from typing import Any
 
 from pydantic_core import from_json, to_json
@@ -65,6 +63,9 @@ def parse(data: bytes) -> Any:
     keys = _keys_near_the_top(value) if isinstance(value, dict) else -1
     # Parsing once more with a hook is dear, so only what may hide a repeated key is.
     if b"\\" in data or (data.count(b":") != keys and data.count(b":") != to_json(value).count(b":")):
+        # Imported here: pydantic reads all other files.
+        import json
+
         json.loads(text, object_pairs_hook=_keys_are_given_once)
     return value
 
@@ -143,9 +144,8 @@ def read_plan(data: bytes, problem: Problem) -> Plan:
 def write_plan(plan: Plan, problem: Problem) -> bytes:
     """Write a plan; absent facts are null, and findings are left out where lint found nothing."""
     table = plan.placements
-    ids = [encode_basestring(name) if isinstance(name, str) else name for name in table.ids]
-    pools = [f',"pool":{encode_basestring(name)},"offset":' for name in table.pool_names]
-    rows = zip(ids, map(pools.__getitem__, table.pool.tolist()), table.offset.tolist(), strict=True)
+    pools = [f',"pool":{name},"offset":' for name in _as_json(table.pool_names)]
+    rows = zip(_as_json(table.ids), map(pools.__getitem__, table.pool.tolist()), table.offset.tolist(), strict=True)
     placements = ",".join([f'{{"id":{name}{pool}{offset}}}' for name, pool, offset in rows])
     # Rows by themselves, as pydantic takes twice as long; the quotes of other texts are escaped.
     unsaid = {
@@ -155,6 +155,14 @@ def write_plan(plan: Plan, problem: Problem) -> bytes:
     }
     rest = to_json(_written(plan, {"placements", *unsaid}), inf_nan_mode="null").decode()
     return rest.replace(',"shared":', f',"placements":[{placements}],"shared":', 1).encode() + b"\n"
+
+
+def _as_json(names: Sequence[int | str]) -> list[int | str]:
+    """Return numbers, and names as JSON writes them."""
+    text = "".join([name for name in names if isinstance(name, str)])
+    if text.isprintable() and '"' not in text and "\\" not in text:
+        return [f'"{name}"' if isinstance(name, str) else name for name in names]
+    return [to_json(name).decode() for name in names]
 
 
 def _written(value: Any, left_out: Container[str] = ()) -> Any:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _ROWS_AT_ONCE = 256
 """Small, since Python's garbage collector repeatedly scans all lists that are alive."""
-_INTEGER = re.compile(r" *[+-]?[0-9]+ *", re.ASCII)
+_INTEGER = r" *[+-]?[0-9]+ *"
 _NOT_IN_INTEGERS = re.compile(r"[^0-9+\- ]")
 # No number of 64 bits has so many digits, and int() takes the square of their count.
 _LONGEST_INTEGER = 100
@@ -194,7 +194,7 @@ def _integers(cells: Sequence[str], empty: int | None) -> tuple[I64, list[tuple[
     for i, cell in enumerate(cells):
         if empty is not None and not cell.strip():
             values[i] = empty
-        elif not _INTEGER.fullmatch(cell):
+        elif not re.fullmatch(_INTEGER, cell):
             wrong.append(
                 (i, f"must be an integer, got {_shown(cell)}{meant_number(cell).replace(', without quotes', '')}")
             )

@@ -17,9 +17,6 @@ from memplan.planner.model.constraints.kinds import kinds_of
 from memplan.planner.model.finding import MAX_LISTED, Finding
 from memplan.planner.model.intervals import handovers_of
 from memplan.planner.model.problem import ADDRESS_SPACE, Pool, Problem
-from memplan.planner.verify.overlaps import no_two_share_bytes
-from memplan.planner.verify.placed import PlacedBuffers
-from memplan.planner.verify.verifier import every_place_is_legal
 
 _STIR = 0x5851F42D4C957F2D
 """A multiplier that combines several numbers into one, so that different rows rarely collide."""
@@ -225,6 +222,11 @@ def _lifetimes_overlap(problem: Problem) -> Iterator[Finding]:
 
 def _pins_collide(problem: Problem) -> Iterator[Finding]:
     """A pinned buffer breaks a rule at its pin, so that no plan can be valid."""
+    # Imported here: few problems have pins.
+    from memplan.planner.verify.overlaps import no_two_share_bytes
+    from memplan.planner.verify.placed import PlacedBuffers
+    from memplan.planner.verify.verifier import every_place_is_legal
+
     table = problem.buffers
     n = len(table)
     pool, offset = np.full(n, ABSENT), np.zeros(n, dtype=np.int64)

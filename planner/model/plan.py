@@ -5,13 +5,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
-from pydantic import (
-    BeforeValidator,
-    Field,
-    GetPydanticSchema,
-    PlainSerializer,
-    WrapValidator,
-)
+from pydantic import BeforeValidator, Field, GetPydanticSchema, PlainSerializer, WrapValidator
 from pydantic_core import core_schema
 
 from memplan.planner.errors import OptionError, PlanError, shown

@@ -12,16 +12,7 @@ from typing import Any, Self
 from memplan.planner.errors import FormatError, Option
 from memplan.planner.model.rows import MAX_BYTES
 from memplan.planner.symbols.comparing import Comparer
-from memplan.planner.symbols.polynomials import (
-    Polynomial,
-    constant,
-    exact_quotient,
-    minus,
-    number,
-    plus,
-    scaled,
-    times,
-)
+from memplan.planner.symbols.polynomials import Polynomial, constant, exact_quotient, minus, number, plus, scaled, times
 from memplan.planner.symbols.space import Space, SymbolRange, Values
 
 _MOST_TERMS = 1_000

@@ -4,11 +4,13 @@ from collections.abc import Iterator
 
 from memplan.planner.errors import shown
 from memplan.planner.model.objects import ObjectsProblem, SharedObject, as_plan
-from memplan.planner.verify.verifier import verify
 
 
 def violations(problem: ObjectsProblem, objects: tuple[SharedObject, ...]) -> Iterator[str]:
     """Yield all that is wrong with objects, by the verifier of plans, and by what sides and kinds require."""
+    # Imported here: shared objects are rare.
+    from memplan.planner.verify.verifier import verify
+
     yield from (each.message for each in verify(*as_plan(problem, objects)))
     index = {buffer.id: i for i, buffer in enumerate(problem.buffers)}
     for k, each in enumerate(objects):

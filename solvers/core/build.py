@@ -10,8 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import shlex
-import shutil
 import sys
 from collections.abc import Sequence
 from importlib.util import find_spec
@@ -111,6 +109,10 @@ def compiler_command() -> list[str]:
 
 def installed_compiler() -> list[str] | None:
     """Return the command that CXX says, or that of a compiler that is installed; None where there is none."""
+    # Imported here: what is built needs no compiler.
+    import shlex
+    import shutil
+
     if compiler := os.environ.get("CXX"):
         return shlex.split(compiler)
     places = (shutil.which(name) for name in ("c++", "g++", "clang++"))

@@ -5,7 +5,7 @@ It only says that nothing is wrong. The verifier in Python checks all else, and 
 
 from itertools import compress
 from operator import attrgetter
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 from zlib import crc32
 
 import numpy as np
@@ -13,9 +13,11 @@ import numpy as np
 from memplan.planner.model.buffer_table import I64
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import ADDRESS_SPACE, Problem
-from memplan.planner.verify.verifier import Violation, verify
 from memplan.solvers.core.plain import is_plain
 from memplan.solvers.core.tables import CORE, Reference
+
+if TYPE_CHECKING:
+    from memplan.planner.verify.violation import Violation
 
 _MOST, _LARGEST = 1_024, 2**54
 """The most buffers compared pairwise, and the largest number that cannot overflow."""
@@ -46,10 +48,15 @@ check_plain = CORE.kernel("check_plain", tables=1)
 """`check_plain(plan)`: return 1 if no rule is broken."""
 
 
-def violations_of(problem: Problem, plan: Plan) -> tuple[Violation, ...]:
+def violations_of(problem: Problem, plan: Plan) -> "tuple[Violation, ...]":
     """Return the violations as `verify` does, faster for a small plain problem with its plan at the bound."""
     is_sampled = crc32((plan.problem_hash or "").encode()) % _SAMPLE == 0
-    return () if not is_sampled and is_shown_valid(problem, plan) else verify(problem, plan)
+    if not is_sampled and is_shown_valid(problem, plan):
+        return ()
+    # Imported here: the core checks most small plans.
+    from memplan.planner.verify.verifier import verify
+
+    return verify(problem, plan)
 
 
 def is_shown_valid(problem: Problem, plan: Plan) -> bool:

@@ -11,7 +11,6 @@ from memplan.planner.instance.instance import FEW, Instance
 from memplan.planner.model.plan import Plan, StopReason
 from memplan.planner.model.problem import Problem
 from memplan.planner.systems import ReferencePlanner
-from memplan.planner.verify.verifier import verify
 from memplan.solvers.core.plain_check import violations_of
 from memplan.solvers.heuristics import greedy
 from memplan.solvers.portfolio import registry, stages
@@ -154,6 +153,7 @@ class OneSearch:
         if self._search.proof.nothing_fits is not None:
             return
         # Imported here: most searches start from nothing.
+        from memplan.planner.verify.verifier import verify
         from memplan.solvers.portfolio.warm_start import assignment_of, mended_assignment
 
         is_right = not verify(self._problem, Plan(placements=plan.placements))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import webbrowser
 from pathlib import Path
 from typing import Any
 
@@ -36,11 +35,12 @@ def plan_page(call: Invocation, answer: Plan) -> bytes:
 
 def open_page(call: Invocation, answer: Plan) -> None:
     """Open the page of a plan in a browser."""
+    # Imported here: needed only to open a page.
+    import tempfile
+    import webbrowser
+
     path = next((path for path in call.outputs if suffix_of(path) == PAGE), None)
     if path is None:
-        # Imported here: needed only to open a page.
-        import tempfile
-
         handle, path = tempfile.mkstemp(prefix="memplan-", suffix=PAGE)
         os.close(handle)
         write(path, plan_page(call, answer))

@@ -11,17 +11,7 @@ from memplan.api.cli.flags import BROWSER, ON, TABLE, flag
 from memplan.api.cli.from_capability import CommandExtras, Invocation
 from memplan.api.cli.local.beside_plan import open_page, plan_page, plan_picture
 from memplan.api.cli.local.several_files import more, read_several, run_each
-from memplan.api.cli.streams import (
-    FOLDER,
-    PAGE,
-    PICTURE,
-    STANDARD,
-    is_terminal,
-    read_as,
-    suffix_of,
-    warnings,
-    write,
-)
+from memplan.api.cli.streams import FOLDER, PAGE, PICTURE, STANDARD, is_terminal, read_as, suffix_of, warnings, write
 from memplan.api.reports.plan_formats import PLAN_FORMATS, write_plan
 from memplan.capabilities import QUESTIONS
 from memplan.capabilities.plan.answers import heaps_line, kept_lines, others_lines, problem_in_heaps

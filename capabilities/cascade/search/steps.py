@@ -38,12 +38,7 @@ from memplan.capabilities.cascade.regions.regions import (
     is_accumulated,
 )
 from memplan.capabilities.cascade.search.options import WORST, CascadeOptions
-from memplan.capabilities.cascade.search.tables import (
-    WARM_UP,
-    access_tables,
-    rounded_up,
-    streamed_tensors,
-)
+from memplan.capabilities.cascade.search.tables import WARM_UP, access_tables, rounded_up, streamed_tensors
 from memplan.planner.model.buffer_table import I64
 from memplan.solvers.core.tables import Reference
 
