@@ -16,6 +16,7 @@ A name is imported when it is first asked for: importing memplan loads nothing e
 are rows of `memplan.capabilities`; `python -m lab.stub` writes `__init__.pyi` from all names, for type checkers.
 """
 
+import gc
 from functools import cache
 from importlib import import_module
 from typing import Any
@@ -42,18 +43,13 @@ _NAMES = {
 """By module, the public names that belong to no single question."""
 
 
-def _questions() -> Any:
-    """Return the rows of questions by name; they are imported on first use."""
-    return import_module("memplan.capabilities").questions()
-
-
 @cache
 def _modules() -> dict[str, str]:
     """Return the module that each name is imported from: for an installed question, its function, options and more."""
-    from memplan.capabilities import forms
+    from memplan.capabilities import forms, questions
 
     modules = {name: f"memplan.{module}" for module, names in _NAMES.items() for name in names.split()}
-    for name, row in _questions().items():
+    for name, row in questions().items():
         modules |= dict.fromkeys((name, f"{name.capitalize()}Options"), row.where)
         modules |= {each: f"{row.package}.{module}" for each, module in row.names.items()}
         modules |= {each: module for form in forms(name) for each, module in form.names.items()}
@@ -68,14 +64,14 @@ def __getattr__(name: str) -> object:
     if name not in _modules():
         near = import_module("memplan.planner.errors.did_you_mean").did_you_mean(name, _modules())
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}{near or ' (dir(memplan) lists all)'}")
-    if (row := _questions().get(name)) is not None and row.deprecated:
+    if (row := import_module("memplan.capabilities").questions().get(name)) is not None and row.deprecated:
         import_module("warnings").warn(
             f"memplan.{name} is deprecated {row.deprecated}", DeprecationWarning, stacklevel=2
         )
     if name == "solve":  # what packages of this kind call it
         globals()[name] = plan = globals().get("plan") or __getattr__("plan")
         return plan
-    value = getattr(import_module(_modules()[name]), name)
+    value = getattr(_imported(_modules()[name]), name)
     if callable(value) and not isinstance(value, type):
         registry = import_module("memplan.capabilities.capability.registry").CAPABILITIES
         verified = registry[name].verified if name in registry else None
@@ -85,6 +81,17 @@ def __getattr__(name: str) -> object:
     # Here, since the domain must not stand on what shows it; and now, since nothing is imported before a name is.
     import_module("memplan.planner.model.plan").show_with(_cell)
     return value
+
+
+def _imported(module: str) -> Any:
+    """Import a module, and collect no garbage meanwhile: what is imported stays, and would be scanned repeatedly."""
+    is_collecting = gc.isenabled()
+    gc.disable()
+    try:
+        return import_module(module)
+    finally:
+        if is_collecting:
+            gc.enable()
 
 
 def _cell(problem: Any, plan: Any) -> str | None:
