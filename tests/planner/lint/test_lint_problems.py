@@ -8,11 +8,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from memplan.planner.lint import problems as rules
 from memplan.planner.lint.problems import lint
 from memplan.planner.model.finding import MAX_LISTED, Finding
 from memplan.planner.model.problem import Problem
-from memplan.planner.verify.overlaps import no_two_share_bytes
+from memplan.planner.verify import overlaps
 from tests.support.oracle import best_score
 from tests.support.strategies import problems, tied_problems
 
@@ -261,13 +260,14 @@ def test_where_a_buffer_has_no_room_or_pins_collide_nothing_fits(value: Problem)
 
 def test_of_many_pins_that_collide_no_more_are_looked_for_than_are_listed(monkeypatch: pytest.MonkeyPatch) -> None:
     found: list[object] = []
+    no_two_share_bytes = overlaps.no_two_share_bytes
 
     def counted(*given: Any) -> Iterator[Any]:
         for violation in no_two_share_bytes(*given):
             found.append(violation)
             yield violation
 
-    monkeypatch.setattr(rules, "no_two_share_bytes", counted)
+    monkeypatch.setattr(overlaps, "no_two_share_bytes", counted)
     pinned = problem(*({"id": k, "size": 8, "start": 0, "end": 2, "offset": 0} for k in range(40)))
     assert "pins-collide" in {finding.rule for finding in lint(pinned)}
     assert len(found) == MAX_LISTED
