@@ -94,6 +94,8 @@ def test_links_of_any_speed_are_taken() -> None:
     slowest, fastest = recomputed(graph, link=5e-324, within=170), recomputed(graph, link=1e308, within=170)
     assert [point.steps for point in slowest.points] == [(), ()]
     assert fastest.extra_cost == 1
+    endless = graph.model_copy(update={"ops": tuple(row.model_copy(update={"cost": 2**62}) for row in graph.ops)})
+    assert [point.steps for point in recomputed(endless, link=12.5, within=170).points] == [(), ()]
 
 
 WRONG: dict[str, tuple[list[tuple[str, int, int]], str]] = {

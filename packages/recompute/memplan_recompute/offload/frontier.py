@@ -23,7 +23,7 @@ from memplan_recompute.offload.bound import LinkedBound
 from memplan_recompute.offload.exact import MOST_STATES, can_search, search_all
 from memplan_recompute.offload.planned import point_of
 from memplan_recompute.offload.replay import replayed
-from memplan_recompute.offload.schedule import Chosen, Effort, Runs
+from memplan_recompute.offload.schedule import MOST_TIME, Chosen, Effort, Runs
 from memplan_recompute.offload.steps import Step, linked
 from memplan_recompute.search import peak_steps
 from memplan_recompute.snapshots import LARGEST
@@ -134,8 +134,8 @@ class _Search:
     @cached_property
     def sequences(self) -> list[Runs]:
         """The sequences of runs that the search begins with, the cheapest first."""
-        costs = self.program.costs
-        rows = sorted(self.orders, key=lambda order: (sum(costs[v] for v in order), order))
+        timed = sorted((sum(self.program.costs[v] for v in order), order) for order in self.orders)
+        rows = [order for time, order in timed if time <= MOST_TIME]
         return [Runs(self.program, order) for order in rows[:: 1 + len(rows) // _SEQUENCES]]
 
     def points(self) -> list[RecomputedPoint]:

@@ -21,8 +21,8 @@ from memplan_recompute.again import Behind
 from memplan_recompute.core import kernels
 from memplan_recompute.offload.steps import Kind, Linked, Step
 
-_MOST = 2**61
-"""The most that all transfers of a sequence take together."""
+MOST_TIME = 2**60
+"""The most that all runs of a sequence take together, and all its transfers; above it, nothing is sent."""
 WORK_PER_RUN = 3000
 """What it takes to write the table of a sequence, for each of its runs."""
 
@@ -77,7 +77,7 @@ class Runs:
             transfer = program.transfer[t]
             if transfer is not None:
                 stays += [Stay(a, t, places[0], b, transfer) for a, b in pairwise(places) if b - a > 1]
-        stays = sorted(row for row in stays if row.transfer <= _MOST // len(stays))
+        stays = sorted(row for row in stays if row.transfer <= MOST_TIME // len(stays))
         columns = np.array(stays, dtype=np.int64).reshape(-1, len(Stay._fields)).T.copy()
         begin, tensor, made, end, transfers = columns
         table = kernels.Sequence(
