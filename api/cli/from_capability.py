@@ -256,7 +256,8 @@ def run(line: CommandLine, extras: CommandExtras) -> int:
     show(call, extras, answer)
     call.said += call.run_in_time(lambda: _beside(call, extras, answer), _WRITTEN, _WRITING_S)
     if not is_quiet:
-        call.say(*call.said)
+        interrupted = ("interrupted; this is the best answer so far",) if cancelled.is_set() else ()
+        call.say(*interrupted, *call.said)
         say_written()
     return INTERRUPTED if cancelled.is_set() else line.capability.exit_status(answer) or call.exit_status
 

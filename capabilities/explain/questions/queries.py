@@ -64,8 +64,7 @@ class Queries:
         if not self.control.counts_work:
             limit_s = max(_LEAST_S, min(limit_s, self.control.deadline.left_s * share))
         instance = compile_problem(problem)
-        # A plan without one buffer is mostly a few moves away: 0.1 ms by ejection, 1 to 25 ms by a search (decision
-        # 087).
+        # A plan without one buffer is mostly a few moves away: 0.1 ms by ejection, 1 to 25 ms by a search.
         if not self.control.counts_work and (mended := self._mended(problem, instance)) is not None:
             self.last = self.known = mended
             return "fits"
