@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import inspect
 import pickle
 import re
@@ -164,3 +165,15 @@ def test_what_cannot_be_written_is_reported_and_leaves_what_was_there(tmp_path: 
         memplan.write_problem(PROBLEM, tmp_path / "nowhere" / "problem.json")
     assert path.read_bytes() == b"before"
     assert [entry.name for entry in tmp_path.iterdir()] == ["problem.csv"]
+
+
+@pytest.mark.parametrize("is_collecting", [True, False])
+def test_garbage_is_collected_after_an_import_as_it_was_before(is_collecting: bool) -> None:
+    was_collecting = gc.isenabled()
+    try:
+        (gc.enable if is_collecting else gc.disable)()
+        with pytest.raises(ModuleNotFoundError):
+            vars(memplan)["_imported"]("memplan.nowhere")
+        assert gc.isenabled() == is_collecting
+    finally:
+        (gc.enable if was_collecting else gc.disable)()
