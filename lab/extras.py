@@ -140,6 +140,18 @@ run("plan tests/models/recorded/kws_dscnn_int8.tflite -q")
 run("plan tests/models/thirds.pte -q")
 run(f"cascade examples/networks/mobilenet_v1.json --point -1 --time-limit 2 -q -o {tempfile.mkdtemp()}/")
 """,
+    "prices": """
+import json
+import tempfile
+from pathlib import Path
+buffers = [{"id": k, "size": 4, "start": k, "end": k + 1} for k in range(3)]
+reuse = [{"pairs": [[0, 1], [1, 2]], "cost": 1}]
+pools = [{"name": "fast", "size": 8}]
+problem = {"buffers": buffers, "reuse": reuse, "pools": pools, "objective": "cost"}
+file = Path(tempfile.mkdtemp()) / "priced.json"
+file.write_text(json.dumps(problem))
+run(f"plan {file} --solver prices -q")
+""",
     "differing": """
 import json
 import tempfile

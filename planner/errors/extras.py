@@ -27,7 +27,8 @@ PACKAGES: Mapping[str, tuple[str, ...]] = {
     "page": ("memplan_page",),
     "recompute": ("memplan_recompute",),
     "objects": ("memplan_objects",),
-    "differing": ("memplan_differing",),
+    "prices": ("memplan_prices",),
+    "differing": ("memplan_differing", "memplan_prices"),
     "torch": ("memplan_torch",),
     "tvm": ("memplan_tvm", "tvm"),
     "models": ("memplan_models",),
@@ -47,6 +48,8 @@ SEARCHES: Mapping[str, str] = {
     "differing": "memplan_differing",
 }
 """The packages that provide a search."""
+PRICES = "memplan_prices"
+"""The package that searches for the least price of shared bytes and banks, and proves it."""
 CLUSTERS = "memplan_bench"
 """The package that runs command lines on clusters."""
 PROGRAMS = "memplan_models"

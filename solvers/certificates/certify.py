@@ -16,6 +16,8 @@ from typing import Any, Literal
 
 from memplan.checkers import check as checker
 from memplan.planner.errors import OptionError, shown
+from memplan.planner.errors.extras import PRICES, is_installed, missing
+from memplan.planner.extensions import imported
 from memplan.planner.formats.memplan_json import write_problem
 from memplan.planner.instance.compile import compile_problem
 from memplan.planner.instance.instance import CONSTRAINTS, Instance
@@ -190,9 +192,9 @@ def certify(
 
 def _of_price(problem: Problem, plan: Plan, control: Control) -> Certificate:
     """Return the certificate of the price of shared bytes: by cliques, piece by piece."""
-    # Imported here: few problems have prices of pairs.
-    from memplan.solvers.prices.proofs import is_narrow, price_lines
-
+    if not is_installed(PRICES):
+        return Certificate("none", reason=f"a proof of prices {missing(PRICES)}")
+    price_lines, is_narrow = (imported(f"{PRICES}.proofs:{name}") for name in ("price_lines", "is_narrow"))
     instance = compile_problem(problem)
     if "bank-weights" in instance.features and plan.cost:
         return Certificate("none", reason=f"{NEEDED}: banks beside reuse")

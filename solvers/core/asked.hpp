@@ -37,6 +37,7 @@ class Stop {
     return is_over_;
   }
   bool is_over() const { return is_over_; }
+  double left() const { return end_ - now(); }
 
  private:
   const memplan_options &options_;
@@ -49,7 +50,7 @@ struct Asked {
   memplan_options options{};
   memplan_result result{};
 
-  Asked(const memplan_problem *problem, const memplan_options *given, bool has_null) {
+  Asked(const memplan_problem *problem, const memplan_options *given, bool has_null, bool is_choice = false) {
     result.status = MEMPLAN_INVALID, result.order = -1, result.peak = result.cost = -1;
     result.buffer = result.other = MEMPLAN_NONE;
     options.work = kDefaultWork;
@@ -58,7 +59,7 @@ struct Asked {
       result.rule = MEMPLAN_NULL_POINTER;
       return;
     }
-    result.rule = Door(*problem).fault(result.buffer);
+    result.rule = Door(*problem, is_choice).fault(result.buffer);
     if (result.rule == MEMPLAN_FINE && !is_right()) result.rule = MEMPLAN_OPTION_WRONG;
     if (result.rule == MEMPLAN_FINE) result.status = MEMPLAN_OUT_OF_MEMORY;
     if (result.rule == MEMPLAN_FINE || result.rule == MEMPLAN_OPTION_WRONG) result.buffer = MEMPLAN_NONE;

@@ -3,6 +3,7 @@
 #include <numeric>
 
 #include "instance.hpp"
+#include "memplan.h"
 #include "pace.hpp"
 #include "pack.hpp"
 
@@ -12,8 +13,8 @@ namespace memplan {
 class BodyPacker {
  public:
   // If the arena has failed, no member may be called.
-  BodyPacker(Arena &arena, const OnePool &instance)
-      : arena_(arena), instance_(instance), rules_(rules_of(arena, instance)), packer_(arena, rules_) {
+  BodyPacker(Arena &arena, const OnePool &instance, const memplan_problem &problem)
+      : arena_(arena), instance_(instance), rules_(rules_of(arena, instance, problem)), packer_(arena, rules_) {
     for (Array<i64> *column : {&order_, &offset_, &body_first_, &next_, &filed_})
       *column = arena.array<i64>(instance.n + 1);
     is_pinned_ = arena.array<bool>(instance.n);
@@ -74,18 +75,41 @@ class BodyPacker {
   Array<bool> is_pinned_;
   i64 orders_ = 0;
 
-  static packing::PackRules rules_of(Arena &arena, const OnePool &instance) {
+  static packing::PackRules rules_of(Arena &arena, const OnePool &instance, const memplan_problem &problem) {
     packing::PackRules rules{};
     rules.distance = instance.distance, rules.size = instance.size, rules.reserved = instance.reserved;
     rules.first = instance.first, rules.start = instance.start, rules.end = instance.end;
     rules.page = instance.page, rules.page_shift = instance.page_shift;
-    rules.pair_first = instance.pair_first, rules.pair = instance.pair;
     for (Array<i64> *column : {&rules.lowest, &rules.highest, &rules.step}) *column = arena.array<i64>(instance.n);
-    rules.clearance = arena.array<i64>(instance.pair.size), rules.grid = arena.array<i64>(instance.pair.size);
     rules.share_first = rules.border_first = arena.array<i64>(instance.n + 1);
-    if (!arena.has_failed) rules.grid.fill(1);
+    list_pairs(arena, instance, problem, rules);
     rules.width = std::max<i64>(1, instance.n_sets), rules.is_flat = true;
     return rules;
+  }
+
+  // What conflicts by name keeps its bytes apart, what has a row of banks its banks.
+  static void list_pairs(Arena &arena, const OnePool &instance, const memplan_problem &problem, packing::PackRules &rules) {
+    const i64 most = instance.pair.size + 2 * static_cast<i64>(problem.bank_count);
+    Array<i64> first = arena.array<i64>(instance.n + 2), place = arena.uncleared<i64>(static_cast<i64>(problem.count));
+    rules.pair = arena.array<i64>(most), rules.clearance = arena.array<i64>(most), rules.grid = arena.array<i64>(most);
+    if (arena.has_failed) return;
+    rules.bank = problem.bank / instance.unit;
+    if (rules.bank > 0) rules.bank_shift = problem.base / instance.unit % rules.bank;
+    place.fill(kAbsent);
+    for (i64 i = 0; i < instance.n; ++i) place[instance.source[i]] = i;
+    const auto for_each = [&](auto &&visit) {
+      for (i64 i = 0; i < instance.n; ++i)
+        for (i64 x = instance.pair_first[i]; x < instance.pair_first[i + 1]; ++x) visit(i, instance.pair[x], 1);
+      for (std::size_t row = 0; row < problem.bank_count && rules.bank > 0; ++row) {
+        const i64 i = place[static_cast<i64>(problem.banks[row].first)], j = place[static_cast<i64>(problem.banks[row].second)];
+        if (i != kAbsent && j != kAbsent) visit(i, j, rules.bank), visit(j, i, rules.bank);
+      }
+    };
+    for_each([&](i64 i, i64, i64) { ++first[i + 2]; });
+    std::partial_sum(first.begin(), first.end(), first.begin());
+    for_each([&](i64 i, i64 j, i64 grid) { rules.pair[first[i + 1]] = j, rules.grid[first[i + 1]++] = grid; });
+    rules.pair_first = {first.data, instance.n + 1};
+    rules.pair.size = rules.pair_first[instance.n];
   }
 
   // The offsets of a group that the alignments, ranges and pins of its buffers allow.

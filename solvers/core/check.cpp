@@ -108,8 +108,20 @@ class Check {
           found_.buffer = i, found_.other = j;
           return MEMPLAN_OVERLAP;
         }
+    for (std::size_t row = 0; row < problem_.bank_count; ++row) {
+      found_.buffer = problem_.banks[row].first, found_.other = problem_.banks[row].second;
+      if (are_in_one_bank(found_.buffer, found_.other)) return MEMPLAN_IN_ONE_BANK;
+    }
     found_.buffer = found_.other = MEMPLAN_NONE;
     return MEMPLAN_FINE;
+  }
+
+  bool are_in_one_bank(std::size_t i, std::size_t j) const {
+    const memplan_memory memory = memplan::memory_of(problem_, i);
+    const i64 size = problem_.buffers[i].size, other = problem_.buffers[j].size;
+    if (memory.bank == 0 || size == 0 || other == 0 || !memplan::is_in_one(problem_, i, j)) return false;
+    const i64 at = offsets_[i] + memory.base, beside = offsets_[j] + memory.base;
+    return at / memory.bank <= (beside + other - 1) / memory.bank && beside / memory.bank <= (at + size - 1) / memory.bank;
   }
 
   bool overlap(std::size_t i, std::size_t j) const {
@@ -145,33 +157,36 @@ class Check {
   }
 };
 
-// The time at which most of a memory is taken.
+// The time at which most bytes are alive of what `Counts` says, by rows.
+template <class Counts>
 class Fullest {
  public:
-  Fullest(const memplan_problem &problem, std::size_t memory) : problem_(problem), memory_(memory) {}
+  Fullest(const memplan_problem &problem, Counts counts) : problem_(problem), counts_(counts) {}
 
-  memplan_moment moment() const {
+  // And the first buffers that are alive then.
+  memplan_moment moment(std::size_t *buffers, std::size_t room) const {
     memplan_moment most{};
     // The bytes alive grow where a lifetime begins or a gap ends, and nowhere else.
     for (std::size_t i = 0; i < problem_.count; ++i) look(problem_.buffers[i].begin, most);
     for (std::size_t row = 0; row < problem_.gap_count; ++row) look(problem_.gaps[row].end, most);
+    for (std::size_t i = 0, written = 0; i < problem_.count && written < room; ++i)
+      if (is_there(i, most.time)) buffers[written++] = i;
     return most;
   }
 
+ private:
+  const memplan_problem &problem_;
+  const Counts counts_;
+
   bool is_there(std::size_t i, i64 time) const {
     const memplan_buffer &buffer = problem_.buffers[i];
-    if (buffer.size == 0 || time < buffer.begin || time >= buffer.end) return false;
-    if (problem_.memory_count > 0 && problem_.memory_of[i] != memory_) return false;
+    if (buffer.size == 0 || time < buffer.begin || time >= buffer.end || !counts_(i)) return false;
     const memplan_gap *end = problem_.gaps + problem_.gap_count;
     const auto below = [](const memplan_gap &gap, std::size_t number) { return gap.buffer < number; };
     for (const memplan_gap *gap = std::lower_bound(problem_.gaps, end, i, below); gap != end && gap->buffer == i; ++gap)
       if (gap->begin <= time && time < gap->end) return false;
     return true;
   }
-
- private:
-  const memplan_problem &problem_;
-  std::size_t memory_;
 
   void look(i64 time, memplan_moment &most) const {
     memplan_moment here{time, 0, 0};
@@ -223,6 +238,13 @@ constexpr const char *kRuleTexts[] = {
     "same_offset must name the first of buffers in no join that differ only in lifetime and memory",
     "memories of equal use may differ only in capacity",
     "two buffers that must have one offset have different ones",
+    "the bank must not be negative",
+    "a pair of banks must name two buffers",
+    "banks must be without joins, prices and same_offset",
+    "two buffers of a pair of banks touch a common bank",
+    "a home must name a buffer and a memory, with a cost that is not negative, rows ascending",
+    "the costs of homes must add up to at most 2^58",
+    "a choice needs `memories`, and must be without joins, prices and same_offset",
 };
 
 }  // namespace
@@ -241,11 +263,18 @@ extern "C" memplan_moment memplan_fullest(const memplan_problem *problem, size_t
                         !problem->only_pairs && (buffers != nullptr || room == 0) &&
                         (problem->memory_count == 0 || memory < problem->memory_count);
   if (!is_right) return {0, -1, 0};
-  const Fullest fullest(*problem, memory);
-  const memplan_moment moment = fullest.moment();
-  for (std::size_t i = 0, written = 0; i < problem->count && written < room; ++i)
-    if (fullest.is_there(i, moment.time)) buffers[written++] = i;
-  return moment;
+  const auto counts = [&](std::size_t i) { return problem->memory_count == 0 || problem->memory_of[i] == memory; };
+  return Fullest(*problem, counts).moment(buffers, room);
+}
+
+extern "C" memplan_moment memplan_crowded(const memplan_problem *problem, const memplan_home *homes, size_t home_count,
+                                          size_t buffer, size_t *buffers, size_t room) {
+  std::size_t row = 0;
+  const bool is_right = problem != nullptr && (buffers != nullptr || room == 0) && !problem->only_pairs &&
+                        memplan::fault_of_choice(*problem, homes, home_count, row) == MEMPLAN_FINE && buffer < problem->count;
+  if (!is_right) return {0, -1, 0};
+  const auto counts = [&](std::size_t i) { return memplan::is_within(homes, home_count, i, buffer); };
+  return Fullest(*problem, counts).moment(buffers, room);
 }
 
 extern "C" const char *memplan_status_text(memplan_status status) {
@@ -254,7 +283,7 @@ extern "C" const char *memplan_status_text(memplan_status status) {
 }
 
 extern "C" const char *memplan_rule_text(memplan_rule rule) {
-  static_assert(sizeof kRuleTexts / sizeof *kRuleTexts == MEMPLAN_OFFSETS_DIFFER + 1);
+  static_assert(sizeof kRuleTexts / sizeof *kRuleTexts == MEMPLAN_CHOICE_BESIDE + 1);
   const int at = rule;
-  return at >= 0 && at <= MEMPLAN_OFFSETS_DIFFER ? kRuleTexts[at] : "no rule";
+  return at >= 0 && at <= MEMPLAN_CHOICE_BESIDE ? kRuleTexts[at] : "no rule";
 }

@@ -10,7 +10,7 @@ namespace memplan {
 // The memory of a buffer.
 inline memplan_memory memory_of(const memplan_problem &problem, std::size_t buffer) {
   if (problem.memory_count > 0) return problem.memories[problem.memory_of[buffer]];
-  return {problem.capacity, problem.base, problem.reserved, problem.reserved_count};
+  return {problem.capacity, problem.base, problem.reserved, problem.reserved_count, problem.bank};
 }
 
 inline bool is_in_one(const memplan_problem &problem, std::size_t a, std::size_t b) {
@@ -21,9 +21,24 @@ inline bool has_same_offset(const memplan_problem &problem, std::size_t buffer) 
   return problem.same_offset != nullptr && problem.same_offset[buffer] != MEMPLAN_NONE;
 }
 
+// Whether each memory of one buffer is one of another's.
+inline bool is_within(const memplan_home *homes, std::size_t count, std::size_t buffer, std::size_t other) {
+  const auto rows = [&](std::size_t of, const memplan_home *&end) {
+    const auto below = [](const memplan_home &home, std::size_t number) { return home.buffer < number; };
+    end = std::lower_bound(homes, homes + count, of + 1, below);
+    return std::lower_bound(homes, homes + count, of, below);
+  };
+  const memplan_home *end, *other_end;
+  const memplan_home *begin = rows(buffer, end), *other_begin = rows(other, other_end);
+  return count == 0 || std::includes(other_begin, other_end, begin, end, [](const memplan_home &a, const memplan_home &b) {
+    return a.memory < b.memory;
+  });
+}
+
 class Door {
  public:
-  explicit Door(const memplan_problem &problem) : problem_(problem) {}
+  // Where memories are to be chosen, that of each buffer is not read.
+  explicit Door(const memplan_problem &problem, bool is_choice = false) : problem_(problem), is_choice_(is_choice) {}
 
   // The first rule that the problem breaks, and the buffer, or row, that does. Takes no memory; O(n + rows log rows).
   memplan_rule fault(std::size_t &at) {
@@ -31,11 +46,11 @@ class Door {
     const memplan_problem &p = problem_;
     if ((p.buffers == nullptr && p.count > 0) || (p.pairs == nullptr && p.pair_count > 0) ||
         (p.gaps == nullptr && p.gap_count > 0) || (p.joins == nullptr && p.join_count > 0) ||
-        (p.prices == nullptr && p.price_count > 0) ||
-        (p.memory_count > 0 && (p.memories == nullptr || (p.memory_of == nullptr && p.count > 0))))
+        (p.prices == nullptr && p.price_count > 0) || (p.banks == nullptr && p.bank_count > 0) ||
+        (p.memory_count > 0 && (p.memories == nullptr || (p.memory_of == nullptr && p.count > 0 && !is_choice_))))
       return MEMPLAN_NULL_POINTER;
     if (p.count > kMostBuffers || p.memory_count > kMostBuffers || p.pair_count > kMostRows ||
-        p.gap_count > kMostRows || p.join_count > kMostRows || p.price_count > kMostRows)
+        p.gap_count > kMostRows || p.join_count > kMostRows || p.price_count > kMostRows || p.bank_count > kMostRows)
       return MEMPLAN_TOO_MANY;
     i64 highest = 0;
     if (const memplan_rule rule = fault_of_memories(at, highest); rule != MEMPLAN_FINE) return rule;
@@ -43,8 +58,8 @@ class Door {
       at = i;
       const memplan_rule rule = fault_of(p.buffers[i]);
       if (rule != MEMPLAN_FINE) return rule;
-      if (p.memory_count > 0 && p.memory_of[i] >= p.memory_count) return MEMPLAN_MEMORY_WRONG;
-      if (p.buffers[i].size > 0 && memory_of(p, i).capacity == 0) return MEMPLAN_CAPACITY_ZERO;
+      if (!is_choice_ && p.memory_count > 0 && p.memory_of[i] >= p.memory_count) return MEMPLAN_MEMORY_WRONG;
+      if (!is_choice_ && p.buffers[i].size > 0 && memory_of(p, i).capacity == 0) return MEMPLAN_CAPACITY_ZERO;
       if (has_same_offset(p, i) && !is_like_first(p.same_offset[i], i)) return MEMPLAN_SAME_OFFSET_WRONG;
       highest = std::max({highest, p.buffers[i].pin, p.buffers[i].lowest});
     }
@@ -59,6 +74,7 @@ class Door {
  private:
   static constexpr std::size_t kMostBuffers = 0x7fffffff, kMostRows = std::size_t{1} << (sizeof(std::size_t) > 4 ? 40 : 28);
   const memplan_problem &problem_;
+  const bool is_choice_;
   i64 sum_ = 0;
 
   bool add(i64 value) {
@@ -69,7 +85,7 @@ class Door {
 
   memplan_rule fault_of_memories(std::size_t &at, i64 &highest) {
     const memplan_problem &p = problem_;
-    if (p.memory_count == 0) return fault_of({p.capacity, p.base, p.reserved, p.reserved_count}, at, highest);
+    if (p.memory_count == 0) return fault_of({p.capacity, p.base, p.reserved, p.reserved_count, p.bank}, at, highest);
     for (std::size_t q = 0; q < p.memory_count; ++q) {
       if (const memplan_rule rule = fault_of(p.memories[q], at, highest); rule != MEMPLAN_FINE) return at = q, rule;
       if (p.same_offset != nullptr && !are_alike(p.memories[0], p.memories[q])) return at = q, MEMPLAN_MEMORIES_DIFFER;
@@ -79,7 +95,7 @@ class Door {
 
   static bool are_alike(const memplan_memory &a, const memplan_memory &b) {
     const auto is_equal = [](const memplan_range &x, const memplan_range &y) { return x.begin == y.begin && x.end == y.end; };
-    return a.base == b.base && std::equal(a.reserved, a.reserved + a.reserved_count, b.reserved, b.reserved + b.reserved_count, is_equal);
+    return a.base == b.base && a.bank == b.bank && std::equal(a.reserved, a.reserved + a.reserved_count, b.reserved, b.reserved + b.reserved_count, is_equal);
   }
 
   bool is_like_first(std::size_t first, std::size_t i) const {
@@ -95,6 +111,8 @@ class Door {
     if (memory.capacity < 0) return MEMPLAN_CAPACITY_NEGATIVE;
     if (memory.base < 0) return MEMPLAN_BASE_NEGATIVE;
     if (!add(memory.base)) return MEMPLAN_BASE_TOO_LARGE;
+    if (memory.bank < 0) return MEMPLAN_BANK_NEGATIVE;
+    if (!add(memory.bank)) return MEMPLAN_TOO_LARGE;
     for (std::size_t row = 0; row < memory.reserved_count; ++row) {
       const memplan_range &range = memory.reserved[row];
       const i64 before = row > 0 ? memory.reserved[row - 1].end : 0;
@@ -122,6 +140,10 @@ class Door {
     const auto are_two = [&p](std::size_t a, std::size_t b) { return a < p.count && b < p.count && a != b; };
     for (at = 0; at < p.pair_count; ++at)
       if (!are_two(p.pairs[at].first, p.pairs[at].second)) return MEMPLAN_PAIR_WRONG;
+    for (at = 0; at < p.bank_count; ++at)
+      if (!are_two(p.banks[at].first, p.banks[at].second)) return MEMPLAN_BANK_WRONG;
+    if (p.bank_count > 0 && (p.join_count + p.price_count > 0 || p.same_offset != nullptr))
+      return at = MEMPLAN_NONE, MEMPLAN_BANKS_BESIDE;
     for (at = 0; at < p.price_count; ++at) {
       const memplan_price &row = p.prices[at];
       if (!are_two(row.first, row.second) || row.price < 0) return MEMPLAN_PRICE_WRONG;
@@ -155,5 +177,28 @@ class Door {
     return row != end && row->upper == buffer;
   }
 };
+
+// Whether a problem has what memories are not chosen with.
+inline bool is_beside_choice(const memplan_problem &problem) {
+  return problem.memory_count == 0 || problem.join_count + problem.price_count > 0 || problem.same_offset != nullptr;
+}
+
+// The first rule that a problem breaks whose memories are to be chosen, or a home.
+inline memplan_rule fault_of_choice(const memplan_problem &problem, const memplan_home *homes, std::size_t count, std::size_t &at) {
+  constexpr i64 kMostCost = i64{1} << 58;
+  if (is_beside_choice(problem)) return MEMPLAN_CHOICE_BESIDE;
+  if (homes == nullptr && count > 0) return MEMPLAN_NULL_POINTER;
+  if (const memplan_rule rule = Door(problem, true).fault(at); rule != MEMPLAN_FINE) return rule;
+  i64 sum = 0;
+  for (at = 0; at < count; ++at) {
+    const memplan_home &home = homes[at], &before = homes[at > 0 ? at - 1 : 0];
+    const bool is_later = at == 0 || before.buffer < home.buffer || (before.buffer == home.buffer && before.memory < home.memory);
+    if (home.buffer >= problem.count || home.memory >= problem.memory_count || home.cost < 0 || !is_later)
+      return MEMPLAN_HOME_WRONG;
+    if (home.cost > kMostCost - sum) return MEMPLAN_HOMES_TOO_LARGE;
+    sum += home.cost;
+  }
+  return at = MEMPLAN_NONE, MEMPLAN_FINE;
+}
 
 }  // namespace memplan

@@ -33,24 +33,26 @@ class Memories {
           const memplan_join &join = problem.joins[row];
           return memplan_join{place(join.upper), place(join.lower), join.distance};
         });
-    pairs_ = by_memory<memplan_pair>(
-        problem.pair_count,
-        [&](std::size_t row) {
-          const std::size_t first = memory_of(problem.pairs[row].first), second = memory_of(problem.pairs[row].second);
-          return first == second ? first : MEMPLAN_NONE;
-        },
-        [&](std::size_t row) {
-          return memplan_pair{place(problem.pairs[row].first), place(problem.pairs[row].second)};
-        });
+    const auto in_one = [&](const memplan_pair *pairs, std::size_t count) {
+      return by_memory<memplan_pair>(
+          count,
+          [&](std::size_t row) {
+            const std::size_t first = memory_of(pairs[row].first), second = memory_of(pairs[row].second);
+            return first == second ? first : MEMPLAN_NONE;
+          },
+          [&](std::size_t row) { return memplan_pair{place(pairs[row].first), place(pairs[row].second)}; });
+    };
+    pairs_ = in_one(problem.pairs, problem.pair_count), banks_ = in_one(problem.banks, problem.bank_count);
   }
 
   memplan_problem problem(i64 q) const {
     const memplan_memory &memory = problem_.memories[q];
     memplan_problem made{};
     made.capacity = memory.capacity, made.base = memory.base, made.only_pairs = problem_.only_pairs;
-    made.reserved = memory.reserved, made.reserved_count = memory.reserved_count;
+    made.reserved = memory.reserved, made.reserved_count = memory.reserved_count, made.bank = memory.bank;
     made.buffers = buffers_.of(q, made.count);
     made.pairs = pairs_.of(q, made.pair_count);
+    if (memory.bank > 0) made.banks = banks_.of(q, made.bank_count);
     made.gaps = gaps_.of(q, made.gap_count);
     made.joins = joins_.of(q, made.join_count);
     return made;
@@ -78,7 +80,7 @@ class Memories {
   Sorted<memplan_buffer> buffers_;
   Sorted<memplan_gap> gaps_;
   Sorted<memplan_join> joins_;
-  Sorted<memplan_pair> pairs_;
+  Sorted<memplan_pair> pairs_, banks_;
 
   // Rows memory by memory, otherwise in their order, without rows of no memory.
   template <class Row, class MemoryOf, class Make>

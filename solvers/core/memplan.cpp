@@ -74,7 +74,7 @@ class Plan {
   void find_plan(Arena &arena, const OnePool &instance) {
     std::optional<BodyPacker> packer;
     if (!instance.is_plain) {
-      packer.emplace(arena, instance);
+      packer.emplace(arena, instance, problem_);
       if (arena.has_failed) return;
       best_.is_infeasible = !packer->can_fit(stop_) && !stop_.is_over();
       if (best_.is_infeasible || stop_.is_over() || arena.has_failed) return;

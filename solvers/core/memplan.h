@@ -93,7 +93,16 @@ typedef struct memplan_memory {
   int64_t base;     /* the address of its offset 0 */
   const memplan_range *reserved;
   size_t reserved_count;
+  int64_t bank; /* a bank begins at each address that is a multiple of it; 0: there are none */
 } memplan_memory;
+
+/* A memory that a buffer may be in, and what it costs there. Rows ascend by buffer, then by memory. A buffer without a
+ * row may be in no memory; without any rows, each may be in all, at no cost. */
+typedef struct memplan_home {
+  size_t buffer;
+  size_t memory;
+  int64_t cost;
+} memplan_home;
 
 typedef struct memplan_problem {
   const memplan_buffer *buffers;
@@ -109,9 +118,9 @@ typedef struct memplan_problem {
   size_t join_count;
   const memplan_range *reserved;
   size_t reserved_count;
-  const memplan_memory *memories; /* if given, they replace `capacity`, `base` and `reserved` */
+  const memplan_memory *memories; /* if given, they replace `capacity`, `base`, `reserved` and `bank` */
   size_t memory_count;
-  const size_t *memory_of; /* the memory of each buffer, as by memory_choice.h; joined buffers are in one memory */
+  const size_t *memory_of; /* the memory of each buffer, as by memplan_choose; joined buffers are in one memory */
   const memplan_price *prices; /* if given, the search looks for the least cost within the capacity. Not with several
                                   memories, joins, no_cross or same_offset. Above 2,000 buffers or 256
                                   reserved ranges, the cost is reported, but the search does not lower it */
@@ -120,10 +129,14 @@ typedef struct memplan_problem {
                                 fullest memory. Names, for each buffer, the first of the buffers that have its
                                 offset, or MEMPLAN_NONE if no other buffer has it. Buffers of one offset are in no join
                                 and differ only in lifetime and memory */
+  int64_t bank; /* like that of a memory */
+  const memplan_pair *banks; /* two buffers that must not touch a common bank, whenever they are alive. Not with joins,
+                                prices or same_offset. Only orders are tried for such plans, and bounds ignore the rule */
+  size_t bank_count;
 } memplan_problem;
 
 #define MEMPLAN_PROBLEM_INIT \
-  {NULL, 0, MEMPLAN_UNLIMITED, 0, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, NULL, 0, NULL}
+  {NULL, 0, MEMPLAN_UNLIMITED, 0, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, NULL, 0, NULL, 0, NULL, 0}
 
 typedef enum memplan_status {
   MEMPLAN_OPTIMAL,       /* offsets are written, and no plan has a lower peak, or a lower cost if there are prices */
@@ -177,7 +190,14 @@ typedef enum memplan_rule {
   MEMPLAN_LOWEST_TOO_LARGE,
   MEMPLAN_SAME_OFFSET_WRONG,  /* not the first buffer of its offset, which names itself; or unequal, or joined */
   MEMPLAN_MEMORIES_DIFFER,    /* memories of equal use differ in more than their capacity */
-  MEMPLAN_OFFSETS_DIFFER      /* `buffer` does not have the offset of `other` (a rule of offsets) */
+  MEMPLAN_OFFSETS_DIFFER,     /* `buffer` does not have the offset of `other` (a rule of offsets) */
+  MEMPLAN_BANK_NEGATIVE,      /* of a memory, or of the problem (a rule of problems, like the next two) */
+  MEMPLAN_BANK_WRONG,         /* a pair of banks of one buffer, or of one that does not exist */
+  MEMPLAN_BANKS_BESIDE,       /* banks with joins, prices or same_offset */
+  MEMPLAN_IN_ONE_BANK,        /* `buffer` and `other` touch a common bank (a rule of offsets) */
+  MEMPLAN_HOME_WRONG,         /* a buffer or a memory that does not exist, a negative cost, or out of order */
+  MEMPLAN_HOMES_TOO_LARGE,    /* the costs of homes add up to more than 2^58 */
+  MEMPLAN_CHOICE_BESIDE       /* a choice without memories, or with joins, prices or same_offset */
 } memplan_rule;
 
 /* The proof of the bound. */
@@ -239,11 +259,27 @@ MEMPLAN_API memplan_result memplan_check(const memplan_problem *problem, const i
  * Allocates nothing. Takes O((n + gaps)^2). */
 MEMPLAN_API memplan_moment memplan_fullest(const memplan_problem *problem, size_t memory, size_t *buffers, size_t room);
 
+/* Choose a memory for each buffer, and plan it, such that everything fits and the costs of the homes add up to little.
+ * `memory_of` and `offsets` have room for `count` numbers, which are written if the status is OPTIMAL or FEASIBLE;
+ * memplan_check accepts them. The problem lists `memories`, and its own `memory_of` is ignored. `work` is that of each
+ * plan that is tried (100,000 nodes without options). OPTIMAL means that no choice costs less than `cost`; otherwise none
+ * costs less than `cost_bound`. The peak is that of all memories together. INFEASIBLE is proved. If it has a `buffer`,
+ * either that is larger than each of its memories, or `bound` bytes are alive at one time of buffers which may be only in
+ * these memories, and they hold less. If a home breaks a rule, `buffer` is its row. */
+MEMPLAN_API memplan_result memplan_choose(const memplan_problem *problem, const memplan_home *homes, size_t home_count,
+                                          const memplan_options *options, size_t *memory_of, int64_t *offsets);
+
+/* Like memplan_fullest, but of the buffers that may be only in memories in which `buffer` may be. `bytes` is -1 also if a
+ * home breaks a rule, or if there is no such buffer. */
+MEMPLAN_API memplan_moment memplan_crowded(const memplan_problem *problem, const memplan_home *homes, size_t home_count,
+                                           size_t buffer, size_t *buffers, size_t room);
+
 /* Write a certificate that no plan has a lower peak than `peak`, or, for a peak of -1, that nothing fits. Its format is
  * `memplan-lemmas/1`, which programs without memplan check against the problem. The status is OPTIMAL or INFEASIBLE
  * with a certificate of `length` characters, of which at most `room` - 1 and a '\0' are written. It is UNKNOWN if a
  * search of `work` nodes finds no proof, or if the proof would need `lowest` or `limit`, several memories (certify each
- * by itself) or `same_offset`. Joined buffers count as if they could overlap, unless `pairs` forbid it. */
+ * by itself) or `same_offset`. `banks` are ignored. Joined buffers count as if they could overlap, unless `pairs` forbid
+ * it. */
 MEMPLAN_API memplan_result memplan_certify(const memplan_problem *problem, const memplan_options *options, int64_t peak,
                                            char *text, size_t room, size_t *length);
 

@@ -27,6 +27,8 @@ struct Problem {
   std::span<const std::size_t> memory_of = {};  // as many as buffers, where there are memories
   std::span<const memplan_price> prices = {};
   std::span<const std::size_t> same_offset = {};  // as many as buffers, where memories are of equal use
+  std::int64_t bank = 0;
+  std::span<const memplan_pair> banks = {};
 
   memplan_problem in_c() const {
     return {buffers.data(),  buffers.size(),  capacity,     base,         only_pairs,
@@ -34,7 +36,8 @@ struct Problem {
             joins.size(),    reserved.data(), reserved.size(), memories.data(), memories.size(),
             memory_of.size() < buffers.size() ? nullptr : memory_of.data(),
             prices.data(),   prices.size(),
-            same_offset.size() < buffers.size() ? nullptr : same_offset.data()};
+            same_offset.size() < buffers.size() ? nullptr : same_offset.data(),
+            bank, banks.data(), banks.size()};
   }
 };
 

@@ -18,11 +18,17 @@ from memplan.solvers.exact import branch_and_bound
 from memplan.solvers.formulation.subinstance import part_of
 from memplan.solvers.heuristics import greedy, local_search
 from memplan.solvers.memory_choice.choice_search import ChoiceSearch
-from memplan.solvers.memory_choice.dynamic_program import NEVER, ChoiceEffort, PoolChoice, cheapest
 from memplan.solvers.memory_choice.knapsack import Knapsack
-from memplan.solvers.memory_choice.measures import Measures
-from memplan.solvers.memory_choice.multipliers import Multipliers, for_cost, for_load
-from memplan.solvers.memory_choice.timeline import NoGood
+from memplan.solvers.memory_choice.multipliers import (
+    NEVER,
+    ChoiceEffort,
+    Multipliers,
+    NoGood,
+    PoolChoice,
+    cheapest,
+    for_cost,
+    for_load,
+)
 from memplan.solvers.search.goals import COST, Goals
 from memplan.solvers.search.incumbent import Search
 from memplan.solvers.search.result import Progress
@@ -157,25 +163,25 @@ class Decomposition:
         self.effort = ChoiceEffort()
         self.spent = 0
         self.iterations = max(_ITERATIONS // 5, min(_ITERATIONS, _ITERATION_WORK // (knapsack.n_items + knapsack.rows)))
-        self.measures = Measures.of_units(knapsack)
+        self.measured = knapsack.limits(self.ends)[:0]
         self.multipliers, self.floor = self._first_bound(self.goals.order[0])
 
     def _first_bound(self, goal: int) -> tuple[Multipliers, int]:
         """Return multipliers for a goal, and its proved bound, which is offered."""
         knapsack, limit = self.knapsack, self.knapsack.limits(self.ends)
         if goal == COST:
-            multipliers = for_cost(knapsack, self.measures, limit, self.dearest, self.iterations, self._is_over)
+            multipliers = for_cost(knapsack, self.measured, limit, self.dearest, self.iterations, self._flag())
             return multipliers, self._raised(multipliers.cost_bound(knapsack, limit))
         floor = self._raised(self.goals.known_floor())
-        multipliers = for_load(knapsack, limit, goal, float(limit[goal].max(initial=0)), self.iterations, self._is_over)
+        multipliers = for_load(knapsack, limit, goal, float(limit[goal].max(initial=0)), self.iterations, self._flag())
         load = multipliers.load_bound(knapsack, limit, goal)
         return multipliers, self._raised(knapsack.row_capacities[goal].least_reach(load), floor)
 
     def sharpen(self) -> None:
         """Improve an open cost bound by functions of sizes, which make partial choices more expensive."""
         is_small = self.knapsack.n_items + self.knapsack.rows <= _MOST_MEASURED
-        if is_small and self.goals.order[0] == COST and not self.goals.proved and not self.measures.until.any():
-            self.measures = Measures.of(self.knapsack, self.knapsack.limits(self.ends))
+        if is_small and self.goals.order[0] == COST and not self.goals.proved and not len(self.measured):
+            self.measured = self.knapsack.limits(self.ends)
             self.multipliers, floor = self._first_bound(COST)
             self.floor = max(self.floor, floor)
 
@@ -281,7 +287,7 @@ class Decomposition:
             most = self.goals.proved[0] if self.goals.has_cost else 0
             if multipliers is None and (values is None or values.cost_bound(self.knapsack, limit) <= most):
                 fewer = self.iterations // 4
-                values = for_cost(self.knapsack, self.measures, limit, self.dearest, fewer, self._is_over)
+                values = for_cost(self.knapsack, self.measured, limit, self.dearest, fewer, self._flag())
             assert values is not None
             choice = self._cheapest(ends, values, nogoods, most)
             if choice.home is not None:
@@ -304,7 +310,7 @@ class Decomposition:
         """Find the cheapest choice, within `most`, with all pools below their ends."""
         limit = self.knapsack.limits(ends)
         speaking = [nogood for nogood in nogoods if nogood.need > ends[nogood.pool]]
-        choice = cheapest(self.knapsack, limit, multipliers, speaking, most, self.effort, self._is_over)
+        choice = cheapest(self.knapsack, limit, multipliers, speaking, most, self.effort, self._flag())
         self.spent += choice.work
         return choice
 
@@ -346,6 +352,10 @@ class Decomposition:
         """Return True to stop: by the clock, or by counted work if clocks must not decide."""
         spent = self.spent + self.packings.spent
         return self.search.is_over or (self.search.deterministic and spent >= self.search.work_limit)
+
+    def _flag(self) -> I64:
+        """Return a flag that kernels watch, which is set where no more may be spent."""
+        return np.ones(1, dtype=np.int64) if self._is_over() else self.search.flag
 
     def _raised(self, floor: int, before: int = 0) -> int:
         """Offer a higher floor of the current goal as a bound; return the higher floor."""

@@ -9,7 +9,6 @@ take as many as they touch; only the last granule of the topmost one may reach b
 
 from __future__ import annotations
 
-from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeVar
@@ -18,6 +17,8 @@ import numpy as np
 
 from memplan.planner.instance.instance import F64, Bool, CompiledPool, Instance
 from memplan.planner.model.buffer_table import I64, column
+from memplan.solvers.core.choice import ChoiceItems
+from memplan.solvers.core.tables import Reference
 from memplan.solvers.formulation.costs import Costs
 
 Amounts = TypeVar("Amounts", I64, F64)
@@ -165,20 +166,15 @@ class Knapsack:
         return column(self.item[self.lifetime_buffer])
 
     @cached_property
-    def each_lives_once(self) -> bool:
-        """True if each item `j` has exactly one lifetime, the `j`-th."""
-        return np.array_equal(self.item_of_lifetime, np.arange(self.n_items))
-
-    @cached_property
     def size_of_lifetime(self) -> I64:
         """The units of each lifetime's buffer in each pool, (p, m)."""
         return self.size[:, self.lifetime_buffer]
 
-    def mirrored(self) -> Knapsack:
-        """Return the same choice with the rows reversed."""
-        backwards = copy(self)
-        backwards.start, backwards.end = self.rows - self.end, self.rows - self.start
-        return backwards
+    @cached_property
+    def table(self) -> Reference[ChoiceItems]:
+        """The knapsack as kernels read it."""
+        tables = (np.ascontiguousarray(self.homes, dtype=np.int64), np.ascontiguousarray(self.price), self.size)
+        return Reference(ChoiceItems(self.rows, self.item, *tables, self.lifetime_buffer, self.start, self.end))
 
     def limits(self, ends: list[int]) -> I64:
         """Return each row's capacity in each pool for the given ends; (p, rows)."""

@@ -141,8 +141,9 @@ _OWN = (
     SolverRow(
         "prices",
         "pairs with a price: few places exactly, annealed ejection, cuts from cliques; a pool for each buffer",
-        "memplan.solvers.prices.search:solve",
+        "memplan_prices.search:solve",
         can=EVERYTHING | {"banks", "bank-weights", "reuse", "clearances"},
+        needs=("memplan_prices",),
         is_trusted=True,
         at_most=4_000,
         must_have=frozenset({"cost"}),
@@ -150,9 +151,9 @@ _OWN = (
     SolverRow(
         "price-bounds",
         "cuts from cliques for very many pairs with a price, by HiGHS",
-        "memplan.solvers.prices.bounds:solve",
+        "memplan_prices.bounds:solve",
         can=EVERYTHING | {"banks", "bank-weights", "reuse", "clearances"},
-        needs=("highspy",),
+        needs=("highspy", "memplan_prices"),
         is_isolated=True,
         is_trusted=True,
         at_most=4_000,

@@ -31,7 +31,6 @@ from tests.support.depth import DEPTH, seeds
 ROOT = Path(__file__).parents[2]
 CORE = ROOT / "solvers" / "core"
 ADAPTERS = ROOT / "examples" / "core"
-CHOICE = ROOT / "examples" / "memory_choice"
 PROGRAMS = Path(__file__).parent / "core"
 KEYWORDS = ROOT / "tests" / "models" / "recorded" / "kws_dscnn_int8.tflite"
 PAGE = (ROOT / "docs" / "core.md").read_text(encoding="utf-8")
@@ -94,45 +93,43 @@ def test_the_program_of_the_page_links_as_c_and_needs_the_c_library_alone(linked
 
 
 def test_what_is_made_to_be_copied_names_its_licence(linked: Path) -> None:
-    choice = [CHOICE / f"memory_choice.{suffix}" for suffix in ("h", "cpp")]
-    for file in (linked / "memplan.h", linked / "memplan.cpp", CORE / "memplan.hpp", *choice):
+    for file in (linked / "memplan.h", linked / "memplan.cpp", CORE / "memplan.hpp"):
         assert "SPDX-License-Identifier: Apache-2.0" in file.read_text().splitlines()[0]
 
 
 @pytest.fixture(scope="module")
-def choice(linked: Path) -> Path:
-    """Return the choice of memories, compiled to look at each address and each sum."""
-    made = linked / "memory_choice.o"
-    include = (f"-I{linked}", f"-I{CHOICE}")
-    run("c++", "-std=c++20", *WATCHED, "-Wconversion", *include, "-c", CHOICE / "memory_choice.cpp", "-o", made)
+def watched(linked: Path) -> Path:
+    """Return the planner, compiled to look at each address and each sum."""
+    made = linked / "watched.o"
+    run("c++", *FLAGS, "-O1", *WATCHED, "-c", linked / "memplan.cpp", "-o", made)
     return made
 
 
 @pytest.mark.parametrize("compiler", [("cc", "-std=c11", "-pedantic"), ("c++", "-x", "c++", "-std=c++17")])
 def test_the_program_of_the_page_chooses_memories_and_says_why_nothing_fits(
-    linked: Path, choice: Path, compiler: tuple[str, ...]
+    linked: Path, watched: Path, compiler: tuple[str, ...]
 ) -> None:
     (linked / "choose.c").write_text(shown("c", 1))
-    run(*compiler, *WATCHED, f"-I{linked}", f"-I{CHOICE}", "-c", linked / "choose.c", "-o", linked / "choose.o")
-    run("c++", *WATCHED, linked / "choose.o", choice, linked / "memplan.o", "-o", linked / "choose")
+    run(*compiler, *WATCHED, f"-I{linked}", "-c", linked / "choose.c", "-o", linked / "choose.o")
+    run("c++", *WATCHED, linked / "choose.o", watched, "-o", linked / "choose")
     assert f"```\n{run(linked / 'choose')}```" in PAGE
 
 
 def test_choices_of_memories_pass_the_check_and_their_claims_are_those_of_all_choices(
-    linked: Path, choice: Path
+    linked: Path, watched: Path
 ) -> None:
-    include = (f"-I{linked}", f"-I{CHOICE}", f"-I{CORE}", f"-I{DRAWN}")
-    sources = (PROGRAMS / "choices.cpp", choice, linked / "memplan.o")
+    include = (f"-I{linked}", f"-I{CORE}", f"-I{DRAWN}")
+    sources = (PROGRAMS / "choices.cpp", watched)
     run("c++", "-std=c++20", *WATCHED, *include, *sources, "-o", linked / "choices")
     fits, least, proved, none, explained = map(int, run(linked / "choices", str(400 * DEPTH), "1").split())
     assert 0 < proved <= least <= fits < 1.1 * least
     assert 0 < explained <= none
 
 
-def test_wrong_homes_are_refused_with_the_row_and_a_sentence(linked: Path, choice: Path) -> None:
+def test_wrong_homes_are_refused_with_the_row_and_the_rule(linked: Path, watched: Path) -> None:
     program = linked / "homes"
-    sources = (PROGRAMS / "homes.c", choice, linked / "memplan.o")
-    run("cc", "-std=c11", *WATCHED, f"-I{linked}", f"-I{CHOICE}", "-c", sources[0], "-o", linked / "homes.o")
+    sources = (PROGRAMS / "homes.c", watched)
+    run("cc", "-std=c11", *WATCHED, f"-I{linked}", "-c", sources[0], "-o", linked / "homes.o")
     run("c++", *WATCHED, linked / "homes.o", *sources[1:], "-o", program)
     run(program)
 

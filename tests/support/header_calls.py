@@ -6,7 +6,7 @@ import ctypes
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import pairwise
+from itertools import combinations, pairwise
 from math import lcm
 from typing import Any
 
@@ -29,10 +29,11 @@ _GAP = _struct("buffer:n begin:i end:i")
 _PAIR = _struct("first:n second:n")
 _PRICE = _struct("first:n second:n price:i")
 _RANGE = _struct("begin:i end:i")
-_MEMORY = _struct("capacity:i base:i reserved:p reserved_count:n")
+_MEMORY = _struct("capacity:i base:i reserved:p reserved_count:n bank:i")
 _PROBLEM = _struct(
     "buffers:p count:n capacity:i base:i only_pairs:c pairs:p pair_count:n gaps:p gap_count:n joins:p join_count:n"
     " reserved:p reserved_count:n memories:p memory_count:n memory_of:p prices:p price_count:n same_offset:p"
+    " bank:i banks:p bank_count:n"
 )
 _RESULT = _struct(
     "status:c rule:c proof:c ran_out:c buffer:n other:n peak:i bound:i cost:i cost_bound:i nodes:i orders:c order:c"
@@ -71,7 +72,9 @@ def can_state(problem: Problem) -> bool:
     mixed = problem.equal_use and any(pool.reserved or pool.base_address for pool in problem.pools)
     ties = [[rows[problem.index[name]] for name in names] for names in problem.same_offset]
     mixed |= any(len({(row.alignment, row.offset, row.no_cross) for row in names}) > 1 for names in ties)
-    others = problem.bank or problem.may_share or problem.together
+    beside = any(use.weight for use in problem.bank) or problem.equal_use or problem.reuse
+    banked = bool(problem.bank) and bool(beside)
+    others = banked or problem.may_share or problem.together
     return plain and goal and homes and not (priced or mixed or others)
 
 
@@ -105,13 +108,16 @@ def plan(problem: Problem) -> Answer | None:
     ranges = [_array(_RANGE, _ranges(pool.reserved)) for pool in problem.pools]
     counts = [len(_ranges(pool.reserved)) for pool in problem.pools]
     given = _PROBLEM(count=len(rows), capacity=ends[0], base=problem.pools[0].base_address)
+    given.bank = problem.pools[0].bank_size or 0
     given.buffers = _address(kept := _array(_BUFFER, buffers))
-    tables = [_array(_PAIR, pairs), _array(_GAP, gaps), _array(_PRICE, prices)]
-    given.pairs, given.gaps, given.prices = map(_address, tables)
+    banks = [(position[a], position[b]) for use in problem.bank for a, b in combinations(dict.fromkeys(use.buffers), 2)]
+    tables = [_array(_PAIR, pairs), _array(_GAP, gaps), _array(_PRICE, prices), _array(_PAIR, banks)]
+    given.pairs, given.gaps, given.prices, given.banks = map(_address, tables)
+    given.bank_count = len(banks)
     given.pair_count, given.gap_count, given.price_count = len(pairs), len(gaps), len(prices)
     given.reserved, given.reserved_count = _address(ranges[0]), counts[0]
     memories = [
-        _MEMORY(end, pool.base_address, _address(table), count)
+        _MEMORY(end, pool.base_address, _address(table), count, pool.bank_size or 0)
         for end, pool, table, count in zip(ends, problem.pools, ranges, counts, strict=True)
     ]
     memory_table, home_table = _array(_MEMORY, memories), (ctypes.c_size_t * len(rows))(*(home[0] for home in homes))

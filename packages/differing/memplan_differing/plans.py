@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from memplan_prices.pieces import suits
+
 from memplan.capabilities.capability import Control
 from memplan.planner.errors import OptionError, shown
 from memplan.planner.instance.compile import compile_problem, lift
@@ -17,7 +19,6 @@ from memplan.planner.model.problem import Problem
 from memplan.planner.model.problem_fields import PEAK_THEN_COST, counts_cost
 from memplan.solvers.formulation.costs import Costs
 from memplan.solvers.portfolio import registry
-from memplan.solvers.prices.pieces import suits
 from memplan.solvers.search.to_plan import gap_of
 from memplan_differing.search import NAME, WORK_PER_S, FurtherPlan, FurtherPlans
 

@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from heapq import heappop, heappush
 
 import numpy as np
+from memplan_prices.core.kernels import STOPPED, Orders, least_orders
+from memplan_prices.cuts import MOST_PAIRS, CutBound, CutRows, cut_bounds
+from memplan_prices.pieces import Piece, pools_of, whole_offsets
 
 from memplan.planner.instance.instance import Instance
 from memplan.planner.model.buffer_table import I64
 from memplan.solvers.core.tables import Reference
 from memplan.solvers.formulation.costs import Costs
-from memplan.solvers.prices.core.kernels import STOPPED, Orders, least_orders
-from memplan.solvers.prices.cuts import MOST_PAIRS, CutBound, CutRows, cut_bounds
-from memplan.solvers.prices.pieces import Piece, pools_of, whole_offsets
 from memplan.solvers.search.control import Control
 
 NAME = "prices"

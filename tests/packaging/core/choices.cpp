@@ -1,13 +1,13 @@
-// Drawn choices of memories through memory_choice.h: `choices COUNT SEED`. Ends with 1, and says which, where a plan does not
+// Drawn choices of memories through memplan.h: `choices COUNT SEED`. Ends with 1, and says which, where a plan does not
 // pass memplan_check, or a cost, a bound, or that nothing fits is wrong by planning every choice. Prints how many fit,
 // how many of these cost least, and how many are proved; how many fit nowhere, and how many of these are proved and explained.
+#include <algorithm>
 #include <cinttypes>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
 #include "drawn.hpp"
-#include "memory_choice.h"
 
 namespace {
 
@@ -19,32 +19,30 @@ bool is_right(std::uint64_t seed) {
   draw(d, c);
   if (!c.is_tiny || c.is_huge) return true;
   c.memories.clear();
+  const bool has_banks = d.one_in(4);
   for (std::int64_t left = 2 + d.below(2); left > 0; --left) {
     const bool is_reserved = !c.reserved.empty() && d.one_in(2);
     c.memories.push_back({d.one_in(4) ? MEMPLAN_UNLIMITED : 4 + d.below(12), d.below(3),
-                          is_reserved ? c.reserved.data() : nullptr, is_reserved ? c.reserved.size() : 0});
+                          is_reserved ? c.reserved.data() : nullptr, is_reserved ? c.reserved.size() : 0,
+                          has_banks ? 1 + d.below(6) : 0});
   }
   const std::size_t n = c.buffers.size(), memories = c.memories.size();
   memplan_problem problem = c.problem;
   problem.joins = nullptr, problem.join_count = 0, problem.prices = nullptr, problem.price_count = 0;
   problem.memories = c.memories.data(), problem.memory_count = memories;
   problem.memory_of = nullptr, problem.same_offset = nullptr;
+  std::vector<memplan_pair> banks;
+  for (std::size_t i = 1; i < n && has_banks; ++i) banks.push_back({i, static_cast<std::size_t>(d.below(static_cast<std::int64_t>(i)))});
+  problem.banks = banks.data(), problem.bank_count = banks.size();
   std::vector<memplan_home> homes;
   for (std::size_t i = 0; i < n; ++i)
     for (std::size_t q = 0; q < memories; ++q)
       if (!d.one_in(4)) homes.push_back({i, q, d.below(20)});
   std::vector<std::size_t> chosen(n + 1, 99);
   std::vector<std::int64_t> offsets(n + 1, -7), others(n + 1);
-  const memplan_choice result =
+  const memplan_result result =
       memplan_choose(&problem, homes.data(), homes.size(), nullptr, chosen.data(), offsets.data());
-  const memplan_crowd crowd = result.crowd;
-  if (result.status == MEMPLAN_INVALID) return std::printf("seed %" PRIu64 ": %s\n", seed, result.reason), false;
-  std::vector<std::size_t> crowded(n);
-  if (memplan_crowded(&problem, homes.data(), homes.size(), crowd, crowded.data(), n) != crowd.count)
-    return std::printf("seed %" PRIu64 ": not the buffers of the crowd\n", seed), false;
-  std::int64_t bytes = 0;
-  for (std::size_t k = 0; k < crowd.count; ++k) bytes += problem.buffers[crowded[k]].size;
-  if (bytes != crowd.bytes) return std::printf("seed %" PRIu64 ": not the bytes of the crowd\n", seed), false;
+  if (result.status == MEMPLAN_INVALID) return std::printf("seed %" PRIu64 ": %s\n", seed, memplan_rule_text(result.rule)), false;
   const auto cost_of = [&](std::size_t i, std::size_t q) {
     if (homes.empty()) return std::int64_t{0};
     for (const memplan_home &home : homes)
@@ -61,6 +59,18 @@ bool is_right(std::uint64_t seed) {
     }
     if (check.status != MEMPLAN_FEASIBLE || check.peak != result.peak || cost != result.cost)
       return std::printf("seed %" PRIu64 ": %s, cost %" PRId64 "\n", seed, memplan_rule_text(check.rule), cost), false;
+  }
+  if (result.status == MEMPLAN_INFEASIBLE && result.buffer != MEMPLAN_NONE && !problem.only_pairs) {
+    std::vector<std::size_t> crowded(n);
+    const memplan_moment crowd =
+        memplan_crowded(&problem, homes.data(), homes.size(), result.buffer, crowded.data(), n);
+    std::int64_t bytes = 0, held = 0;
+    for (std::size_t k = 0; k < crowd.count; ++k) bytes += problem.buffers[crowded[k]].size;
+    for (std::size_t q = 0; q < memories; ++q)
+      if (cost_of(result.buffer, q) >= 0) held += std::min(c.memories[q].capacity, MEMPLAN_UNLIMITED - held);
+    const bool is_large = result.bound == problem.buffers[result.buffer].size;
+    if (bytes != crowd.bytes || (!is_large && (bytes != result.bound || bytes <= held)))
+      return std::printf("seed %" PRIu64 ": not the buffers or the bytes of the crowd\n", seed), false;
   }
   std::int64_t best = INT64_MAX;
   bool is_open = false;
@@ -83,7 +93,7 @@ bool is_right(std::uint64_t seed) {
                       : result.status <= MEMPLAN_FEASIBLE && result.cost < best ? "less than the least"
                       : !is_none && result.cost_bound > best          ? "a bound above the least"
                       : !is_none && result.status == MEMPLAN_INFEASIBLE ? "infeasible, and it fits"
-                      : !is_none && crowd.bytes > crowd.capacity      ? "crowded, and it fits"
+                      : !is_none && result.buffer != MEMPLAN_NONE     ? "crowded, and it fits"
                                                                       : nullptr;
   if (fault != nullptr) return std::printf("seed %" PRIu64 ": %s\n", seed, fault), false;
   if (result.status == MEMPLAN_OPTIMAL && result.cost != best)

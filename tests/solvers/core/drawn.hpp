@@ -42,7 +42,7 @@ inline void enlarge(Draw &d, Case &c) {
 // Memories of equal use: some buffers have the offset of an earlier one, and are as it is.
 inline void draw_same_offsets(Draw &d, Case &c) {
   for (memplan_memory &memory : c.memories)
-    memory = {memory.capacity, c.memories[0].base, c.memories[0].reserved, c.memories[0].reserved_count};
+    memory = {memory.capacity, c.memories[0].base, c.memories[0].reserved, c.memories[0].reserved_count, 0};
   c.same_offset.assign(c.buffers.size(), MEMPLAN_NONE);
   for (std::size_t i = 1; i < c.buffers.size(); ++i) {
     const std::size_t other = static_cast<std::size_t>(d.below(static_cast<std::int64_t>(i)));
@@ -98,7 +98,7 @@ inline void draw(Draw &d, Case &c) {
     for (std::int64_t left = 1 + d.below(3); left > 0; --left) {
       const bool is_reserved = !c.reserved.empty() && d.one_in(2);
       c.memories.push_back({d.one_in(2) ? MEMPLAN_UNLIMITED : unit * d.below(30), is_plain ? 0 : unit * d.below(3),
-                            is_reserved ? c.reserved.data() : nullptr, is_reserved ? c.reserved.size() : 0});
+                            is_reserved ? c.reserved.data() : nullptr, is_reserved ? c.reserved.size() : 0, 0});
     }
     const std::int64_t memories = static_cast<std::int64_t>(c.memories.size());
     for (int i = 0; i < n; ++i) c.memory_of.push_back(static_cast<std::size_t>(d.below(memories)));

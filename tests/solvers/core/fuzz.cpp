@@ -93,7 +93,7 @@ int main(int count, char **words) {
     for (memplan_price &price : prices) price = {row(problem.count), row(problem.count), number()};
     for (memplan_memory &memory : memories)
       memory = {one_in(3) ? MEMPLAN_UNLIMITED : number(), one_in(4) ? number() : 0, one_in(9) ? nullptr : ranges,
-                one_in(4) ? next() % 8 : 0};
+                one_in(4) ? next() % 8 : 0, one_in(3) ? number() : 0};
     const bool is_odd = one_in(4);
     problem.memory_count = one_in(3) ? next() % 5 : 0;
     for (std::size_t &memory : memory_of) memory = is_odd ? row(problem.memory_count) : next() % (problem.memory_count + 1) / 2;
@@ -117,6 +117,8 @@ int main(int count, char **words) {
     if (one_in(99)) problem.memories = nullptr, problem.memory_count = SIZE_MAX;
     for (std::size_t &first : same_offset) first = one_in(3) ? MEMPLAN_NONE : one_in(2) ? 0 : row(11);
     problem.same_offset = one_in(3) ? same_offset : nullptr;
+    problem.bank = one_in(3) ? number() : 0;
+    problem.banks = one_in(30) ? nullptr : pairs + 4, problem.bank_count = one_in(3) ? next() % 4 : 0;
     if (!is_sound(problem)) return std::printf("seed %" PRIu64 "\n", first + k), 1;
   }
   return 0;

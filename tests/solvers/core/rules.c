@@ -22,7 +22,7 @@ static void set_up(void) {
     rows[k] = row;
     offsets[k] = 8 * (k % 2);
   }
-  const memplan_problem whole = {rows, 3, 64, 0, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, NULL, 0, NULL};
+  const memplan_problem whole = {rows, 3, 64, 0, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, NULL, 0, NULL, 0, NULL, 0};
   problem = whole;
 }
 
@@ -54,7 +54,7 @@ static void expect(memplan_result found, memplan_status status, memplan_rule rul
 
 /* The first and the last one in one memory, the other in a smaller one. */
 static void set_up_two(void) {
-  const memplan_memory both[2] = {{16, 0, NULL, 0}, {8, 4, NULL, 0}};
+  const memplan_memory both[2] = {{16, 0, NULL, 0, 0}, {8, 4, NULL, 0, 0}};
   set_up();
   for (int k = 0; k < 2; ++k) memories[k] = both[k], offsets[2 * k] = 0;
   for (int k = 0; k < 3; ++k) memory_of[k] = (size_t)(k % 2);
@@ -69,7 +69,7 @@ static void test_equal_use(void) {
   const int64_t sizes[4] = {64, 64, 32, 96}, begins[4] = {0, 1, 0, 2}, ends[4] = {2, 3, 1, 4};
   const size_t cores[4] = {0, 1, 0, 1};
   memplan_buffer four[4];
-  memplan_memory alike[2] = {{MEMPLAN_UNLIMITED, 0, NULL, 0}, {MEMPLAN_UNLIMITED, 0, NULL, 0}};
+  memplan_memory alike[2] = {{MEMPLAN_UNLIMITED, 0, NULL, 0, 0}, {MEMPLAN_UNLIMITED, 0, NULL, 0, 0}};
   size_t same[4] = {0, 0, MEMPLAN_NONE, MEMPLAN_NONE};
   int64_t at[4];
   memplan_problem cored = MEMPLAN_PROBLEM_INIT;
@@ -169,6 +169,28 @@ int main(void) {
   expect(memplan_plan(&problem, &options, offsets), MEMPLAN_INVALID, MEMPLAN_OPTION_WRONG, MEMPLAN_NONE, __LINE__);
   options.seconds = 0, options.work = -1;
   expect(memplan_plan(&problem, &options, offsets), MEMPLAN_INVALID, MEMPLAN_OPTION_WRONG, MEMPLAN_NONE, __LINE__);
+
+#define BANKS(first, second) ROWS(pair, pair, first, second) problem.banks = pairs; problem.bank_count = 1; problem.bank = 16
+  WRONG(BANKS(0, 1), MEMPLAN_IN_ONE_BANK, 0)
+  expect(memplan_plan(&problem, NULL, offsets), MEMPLAN_FEASIBLE, MEMPLAN_FINE, MEMPLAN_NONE, __LINE__);
+  expect(memplan_check(&problem, offsets), MEMPLAN_FEASIBLE, MEMPLAN_FINE, MEMPLAN_NONE, __LINE__);
+  problem.base = 8, offsets[0] = 0, offsets[1] = 8; /* the address 16 is between them */
+  expect(memplan_check(&problem, offsets), MEMPLAN_FEASIBLE, MEMPLAN_FINE, MEMPLAN_NONE, __LINE__);
+  expect(memplan_plan(&problem, NULL, offsets), MEMPLAN_OPTIMAL, MEMPLAN_FINE, MEMPLAN_NONE, __LINE__);
+  set_up_two(); /* of two memories, a bank is in one */
+  BANKS(0, 1);
+  memories[0].bank = memories[1].bank = 16;
+  expect(memplan_check(&problem, offsets), MEMPLAN_FEASIBLE, MEMPLAN_FINE, MEMPLAN_NONE, __LINE__);
+  BANKS(0, 2);
+  expect(memplan_check(&problem, offsets), MEMPLAN_INVALID, MEMPLAN_IN_ONE_BANK, 0, __LINE__);
+  memories[0].bank = 0;
+  expect(memplan_check(&problem, offsets), MEMPLAN_FEASIBLE, MEMPLAN_FINE, MEMPLAN_NONE, __LINE__);
+  TWO(memories[1].bank = -1, MEMPLAN_BANK_NEGATIVE, 1)
+  REFUSED(problem.bank = -1, MEMPLAN_BANK_NEGATIVE, MEMPLAN_NONE)
+  REFUSED(problem.bank_count = 1, MEMPLAN_NULL_POINTER, MEMPLAN_NONE)
+  REFUSED(BANKS(1, 1), MEMPLAN_BANK_WRONG, 0)
+  REFUSED(BANKS(1, 3), MEMPLAN_BANK_WRONG, 0)
+  REFUSED(BANKS(0, 1); ROWS(join, join, 1, 0, 0) problem.joins = joins; problem.join_count = 1, MEMPLAN_BANKS_BESIDE, MEMPLAN_NONE)
 
   REFUSED(problem.buffers = NULL, MEMPLAN_NULL_POINTER, MEMPLAN_NONE)
   REFUSED(problem.count = SIZE_MAX, MEMPLAN_TOO_MANY, MEMPLAN_NONE)

@@ -12,7 +12,7 @@ int main() {
   if (none.has_offsets() || !none.offsets.empty() || none.result.status != MEMPLAN_INFEASIBLE) return 1;
   const memplan::Fullest full = memplan::fullest(problem);
   if (full.moment.bytes != 16 || full.moment.time != 5 || full.buffers != std::vector<std::size_t>{0, 1}) return 1;
-  const memplan_memory memories[] = {{MEMPLAN_UNLIMITED, 0, nullptr, 0}, {8, 0, nullptr, 0}};
+  const memplan_memory memories[] = {{MEMPLAN_UNLIMITED, 0, nullptr, 0, 0}, {8, 0, nullptr, 0, 0}};
   const std::size_t memory_of[] = {0, 1, 0};
   const memplan::Problem two{.buffers = rows, .memories = memories, .memory_of = memory_of};
   const memplan::Plan both = memplan::plan(two);

@@ -16,10 +16,8 @@ from memplan.solvers.heuristics import greedy
 from memplan.solvers.memory_choice import decomposition
 from memplan.solvers.memory_choice.choice_search import ChoiceSearch
 from memplan.solvers.memory_choice.decomposition import Decomposition
-from memplan.solvers.memory_choice.dynamic_program import ChoiceEffort
 from memplan.solvers.memory_choice.knapsack import Knapsack
-from memplan.solvers.memory_choice.measures import Measures
-from memplan.solvers.memory_choice.multipliers import for_cost
+from memplan.solvers.memory_choice.multipliers import ChoiceEffort, for_cost
 from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.search.incumbent import Search
 from tests.support import oracle, public_problems
@@ -120,7 +118,7 @@ def test_filled_plans_pass_a_pairwise_check_and_loads_are_kept_in_mind(mix: int)
     search = searching(instance, deterministic=True, work_limit=2_000)
     knapsack = _knapsack(instance)
     limit = knapsack.limits([pool.capacity for pool in instance.pools])
-    multipliers = for_cost(knapsack, Measures.of_units(knapsack), limit, 10**6, 200, lambda: False)
+    multipliers = for_cost(knapsack, limit[:0], limit, 10**6, 200, search.flag)
     choice_search = ChoiceSearch(knapsack, search, multipliers)
     choice_search.start("x")
     assert search.best is not None

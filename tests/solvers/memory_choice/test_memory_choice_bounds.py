@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from itertools import product
 from typing import Any
 
@@ -13,11 +14,19 @@ from memplan.planner.instance.compile import compile_problem
 from memplan.planner.instance.instance import Instance
 from memplan.planner.model.buffer_table import I64, column
 from memplan.planner.model.problem import Problem
-from memplan.solvers.memory_choice.dynamic_program import NEVER, ChoiceEffort, PoolChoice, cheapest
+from memplan.solvers.core import choice as core
+from memplan.solvers.core.tables import Reference
 from memplan.solvers.memory_choice.knapsack import Knapsack
-from memplan.solvers.memory_choice.measures import Measures
-from memplan.solvers.memory_choice.multipliers import Multipliers, for_cost, for_load
-from memplan.solvers.memory_choice.timeline import NoGood
+from memplan.solvers.memory_choice.multipliers import (
+    NEVER,
+    ChoiceEffort,
+    Multipliers,
+    NoGood,
+    PoolChoice,
+    cheapest,
+    for_cost,
+    for_load,
+)
 from tests.support import public_problems
 from tests.support.depth import seeds
 from tests.support.random_problems import random_problem
@@ -40,8 +49,7 @@ def small_knapsack(*buffers: dict[str, Any], **fields: Any) -> Knapsack:
     return knapsack_of(Problem.model_validate({"buffers": rows, **fields}))
 
 
-def never() -> bool:
-    return False
+NOT_SET = column([0])
 
 
 def choices(knapsack: Knapsack) -> list[I64]:
@@ -68,8 +76,8 @@ def find(
     effort: ChoiceEffort | None = None,
 ) -> PoolChoice:
     most = int(knapsack.price.max(axis=0).sum())
-    multipliers = for_cost(knapsack, Measures.of(knapsack, limit), limit, most, 100, never)
-    return cheapest(knapsack, limit, multipliers, nogoods, min(at_most, most), effort or ChoiceEffort(), never)
+    multipliers = for_cost(knapsack, limit, limit, most, 100, NOT_SET)
+    return cheapest(knapsack, limit, multipliers, nogoods, min(at_most, most), effort or ChoiceEffort(), NOT_SET)
 
 
 def random_choice_problem(seed: int, n: int = 8) -> tuple[Knapsack, I64]:
@@ -127,12 +135,13 @@ def test_with_too_few_ways_the_bound_still_holds_and_what_is_found_still_fits(se
 def test_any_multipliers_give_a_bound(seed: int) -> None:
     knapsack, limit = random_choice_problem(seed)
     rng = np.random.default_rng(seed)
-    measures = Measures.of(knapsack, limit)
+    measures = for_cost(knapsack, limit, limit, 1, 2, NOT_SET).table.table
     worth = column(rng.integers(0, 50, (len(measures.pool), knapsack.rows)))
+    drawn: Reference[core.MultiplierTable] = Reference(measures._replace(worth=worth, scale=7))
     expected = least(knapsack, limit)
     if expected is not None:
-        assert Multipliers(worth, 7, measures).cost_bound(knapsack, limit) <= expected
-        multipliers = for_cost(knapsack, measures, limit, expected, 300, never)
+        assert Multipliers(drawn).cost_bound(knapsack, limit) <= expected
+        multipliers = for_cost(knapsack, limit, limit, expected, 300, NOT_SET)
         assert multipliers.cost_bound(knapsack, limit) <= expected
 
 
@@ -140,8 +149,8 @@ def test_what_was_measured_for_lower_limits_bounds_nothing_above_what_the_least_
     pools = [{"name": "fast", "size": 20}, {"name": "slow", "cost": 1}]
     knapsack = small_knapsack(*[{"size": size, "start": 0, "end": 1} for size in (5, 7, 8, 11)], pools=pools, **COSTS)
     low, high = knapsack.limits([11, ROOMY]), knapsack.limits([20, ROOMY])
-    multipliers = for_cost(knapsack, Measures.of(knapsack, low), low, 40, 300, never)
-    assert len(multipliers.worth) > len(low)
+    multipliers = for_cost(knapsack, low, low, 40, 300, NOT_SET)
+    assert len(multipliers.table.table.worth) > len(low)
     bounds = [multipliers.cost_bound(knapsack, limit) for limit in (low, high)]
     assert bounds[0] == least(knapsack, low)
     assert bounds[1] <= (least(knapsack, high) or 0)
@@ -154,7 +163,7 @@ def test_multipliers_come_close_to_what_measures_can_prove() -> None:
         {"size": 4, "start": 5, "end": 6}, *[{"size": 8, "start": 0, "end": 1}] * 5, pools=pools, **COSTS
     )
     limit = knapsack.limits([5, ROOMY])
-    multipliers = for_cost(knapsack, Measures.of(knapsack, limit), limit, 10, 300, never)
+    multipliers = for_cost(knapsack, limit, limit, 10, 300, NOT_SET)
     assert multipliers.cost_bound(knapsack, limit) == find(knapsack, limit).cost == 6
 
 
@@ -165,7 +174,7 @@ def test_the_bound_on_a_load_holds(seed: int) -> None:
     ends = [int(knapsack.size.max()) * 2] * len(knapsack.row_capacities)
     limit = knapsack.limits(ends)
     last = len(ends) - 1
-    bound = for_load(knapsack, limit, last, float(limit[last].max()), 300, never).load_bound(knapsack, limit, last)
+    bound = for_load(knapsack, limit, last, float(limit[last].max()), 300, NOT_SET).load_bound(knapsack, limit, last)
     fits = [
         int(loads[last].max())
         for loads in map(knapsack.loads, choices(knapsack))
@@ -183,9 +192,11 @@ def test_what_is_crowded_in_one_order_of_rows_is_settled_in_the_other() -> None:
     ]
     knapsack = small_knapsack(*rows, pools=[{"name": "fast", "size": 519_680}, {"name": "slow", "cost": 1}], **COSTS)
     limit = knapsack.limits([pool.capacity for pool in knapsack.instance.pools])
-    for each, rows_ in ((knapsack, limit), (knapsack.mirrored(), limit[:, ::-1])):
+    mirrored = copy(knapsack)
+    mirrored.start, mirrored.end = column(knapsack.rows - knapsack.end), column(knapsack.rows - knapsack.start)
+    for each, rows_ in ((knapsack, limit), (mirrored, limit[:, ::-1])):
         dearest = int(each.price.max(axis=0).sum())
-        multipliers = for_cost(each, Measures.of(each, rows_), rows_, dearest, 100, never)
+        multipliers = for_cost(each, rows_, rows_, dearest, 100, NOT_SET)
         most = int(1.01 * multipliers.cost_bound(each, rows_))
         assert find(each, rows_, at_most=most, effort=ChoiceEffort(partials=1000)).bound > most
 

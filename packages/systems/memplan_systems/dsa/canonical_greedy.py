@@ -10,13 +10,13 @@ from collections.abc import Iterator
 from random import Random
 
 import numpy as np
+from memplan_prices.core.kernels import NEVER
+from memplan_prices.pieces import Piece, pools_of, suits, whole_offsets
 
 from memplan.planner.instance.compile import compile_problem, lift
 from memplan.planner.model.buffer_table import I64, column
 from memplan.planner.model.problem import Problem
 from memplan.solvers.formulation.costs import Costs
-from memplan.solvers.prices.core.kernels import NEVER
-from memplan.solvers.prices.pieces import Piece, pools_of, suits, whole_offsets
 from memplan.solvers.reference.tensors import Placed, StopCheck, tensors
 
 _SHUFFLES = 4

@@ -17,7 +17,7 @@ from memplan.planner.instance.instance import Bool, Instance
 from memplan.planner.model.buffer_table import I64, column
 from memplan.solvers.formulation.pair_rules import pairs_of
 from memplan.solvers.formulation.sharing import conflict_matrix
-from memplan.solvers.prices.core.kernels import NEVER, PieceTable
+from memplan_prices.core.kernels import NEVER, PieceTable
 
 Offsets = list[int]
 _MOST_BUFFERS = 2_000

@@ -12,10 +12,10 @@ import numpy as np
 from memplan.planner.instance.instance import Instance
 from memplan.solvers.core.tables import F64
 from memplan.solvers.formulation.costs import Costs
-from memplan.solvers.prices.cuts import MOST_PAIRS, CutRows, cut_bounds
-from memplan.solvers.prices.pieces import suits
-from memplan.solvers.prices.search import hard_pieces
 from memplan.solvers.search.incumbent import Search
+from memplan_prices.cuts import MOST_PAIRS, CutRows, cut_bounds
+from memplan_prices.pieces import suits
+from memplan_prices.search import hard_pieces
 
 NAME = "price-bounds"
 _ROUNDS = 10_000

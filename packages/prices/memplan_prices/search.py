@@ -20,11 +20,11 @@ from memplan.solvers.exact import branch_and_bound
 from memplan.solvers.formulation.costs import Costs
 from memplan.solvers.formulation.subinstance import part_of
 from memplan.solvers.heuristics import greedy
-from memplan.solvers.prices.core.kernels import MOST_BUFFERS, LeastPrice, Walk, least_price, walk
-from memplan.solvers.prices.cuts import MOST_PAIRS, cut_bounds
-from memplan.solvers.prices.pieces import Offsets, Piece, pools_of, suits, whole_offsets
 from memplan.solvers.processes.threads import threads_of_one
 from memplan.solvers.search.incumbent import Search
+from memplan_prices.core.kernels import MOST_BUFFERS, LeastPrice, Walk, least_price, walk
+from memplan_prices.cuts import MOST_PAIRS, cut_bounds
+from memplan_prices.pieces import Offsets, Piece, pools_of, suits, whole_offsets
 
 
 @dataclass(frozen=True)

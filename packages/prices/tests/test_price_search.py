@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import time
 
+from memplan_prices import search as prices
+from memplan_prices.pieces import suits
+
 from memplan import read_problem
 from memplan.planner.instance.compile import compile_problem
 from memplan.planner.model.problem import Problem
-from memplan.solvers.prices import search as prices
-from memplan.solvers.prices.pieces import suits
 from memplan.solvers.search.incumbent import Search
 from tests.support import public_problems
 

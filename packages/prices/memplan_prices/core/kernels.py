@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from memplan.planner.model.buffer_table import I64
 from memplan.solvers.core.tables import F64, Rows
-from memplan.solvers.prices.core import LIBRARY
+from memplan_prices.core import LIBRARY
 
 NEVER = -1
 """The price of a pair that must not meet."""

@@ -6,10 +6,10 @@ import numpy as np
 
 from memplan.planner.instance.instance import Instance
 from memplan.solvers.formulation.costs import Costs
-from memplan.solvers.prices.cuts import MOST_PAIRS, CutBound, cut_bounds
-from memplan.solvers.prices.pieces import NO_END, Piece, suits
-from memplan.solvers.prices.search import hard_pieces
 from memplan.solvers.search.control import Control
+from memplan_prices.cuts import MOST_PAIRS, CutBound, cut_bounds
+from memplan_prices.pieces import NO_END, Piece, suits
+from memplan_prices.search import hard_pieces
 
 _ROUNDS = 400
 

@@ -15,8 +15,8 @@ import numpy as np
 
 from memplan.planner.model.buffer_table import I64
 from memplan.solvers.core.tables import F64, Reference
-from memplan.solvers.prices.core.kernels import NEVER, Cliques, Packing, find_cliques, pack_prices
-from memplan.solvers.prices.pieces import Piece
+from memplan_prices.core.kernels import NEVER, Cliques, Packing, find_cliques, pack_prices
+from memplan_prices.pieces import Piece
 
 MOST_PAIRS = 600
 """The most pairs of a piece whose program is solved here, as the simplex stores a square of them."""
