@@ -39,6 +39,8 @@ struct Problem {
     memory_of: *const usize,
     prices: Rows,
     same_offset: *const usize,
+    bank: i64,
+    banks: Rows,
 }
 
 #[repr(C)]
@@ -81,6 +83,8 @@ fn main() {
         memory_of: std::ptr::null(),
         prices: none,
         same_offset: std::ptr::null(),
+        bank: 0,
+        banks: none,
     };
     let mut offsets = [0i64; 2];
     let outcome = unsafe { memplan_plan(&problem, std::ptr::null(), offsets.as_mut_ptr()) };

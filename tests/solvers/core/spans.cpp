@@ -18,6 +18,6 @@ int main() {
   const memplan::Plan both = memplan::plan(two);
   if (!both.is_optimal() || both.result.peak != 16 || both.offsets[0] + both.offsets[1] + both.offsets[2] != 0) return 1;
   const auto null = memplan::plan({.buffers = rows, .memories = memories});
-  if (null.rule() != "a pointer must not be NULL where its count is not 0") return 1;
+  if (null.rule() != "problem, offsets, and each pointer whose count is not 0 must not be NULL") return 1;
   return memplan::plan({.buffers = rows, .capacity = -1}).rule() != "the capacity must not be negative";
 }
