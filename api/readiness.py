@@ -84,7 +84,7 @@ def load_solvers() -> None:
     _ = CORE.loaded
     np.random.default_rng()  # imported by numpy on first use
     for row in SOLVERS:
-        if not row.is_isolated:
+        if not row.is_isolated and row.is_installed:
             _ = row.function
 
 
