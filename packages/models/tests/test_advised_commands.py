@@ -88,6 +88,7 @@ ELSEWHERE = {
     ("compare", "plan"): "tests/support/mistakes.txt",
     ("outputs", "convert"): "a plan that is asked for as C: tests/support/mistakes.txt",
     ("usage", "plan"): "tests/support/mistakes.txt",
+    ("usage", "--help"): "tests/support/mistakes.txt",
     ("model_graph", "plan"): "tests/support/mistakes.txt",
     ("layout", "explain"): "tests/support/mistakes.txt",
     ("layout", "plan"): "tests/support/mistakes.txt",
