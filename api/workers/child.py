@@ -10,6 +10,7 @@ import logging.config
 import os
 import pickle
 import signal
+import socket
 import sys
 import threading
 import time
@@ -134,12 +135,23 @@ class _Child:
             self._parent.send([*told_of(error)])
 
 
+def run_template(line: socket.socket) -> None:
+    """Run a template that was itself forked from a process that has loaded everything."""
+    os.setpgid(0, 0)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    _run(line)
+
+
 def main() -> None:
-    """Run the template, and the children that are forked from it."""
+    """Run the template, whose standard input is its line, and the children that are forked from it."""
     gc.disable()  # loaded modules stay; each fork collects only its own garbage
+    _run(socket.socket(fileno=0))
+
+
+def _run(line: socket.socket) -> None:
     logging.config.dictConfig(log_config("json" if os.environ.get(LOG_FORMAT) == "json" else "text"))
     load_all()
-    fork_always()
+    fork_always(line)
     gc.enable()
     child = _Child(Parent(is_kept=True))
     threading.Thread(target=child.listen, daemon=True).start()

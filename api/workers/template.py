@@ -10,6 +10,8 @@ import os
 import signal
 import socket
 import struct
+import subprocess
+import sys
 import threading
 from collections.abc import Mapping
 
@@ -18,6 +20,8 @@ from memplan.solvers.processes.child import ChildProcess, Forked, started
 _MODULE = "memplan.api.workers.child"
 _NUMBER = struct.Struct("=i")
 _FORK, _LIVES, _STDERR = 0, 1 << 20, 2
+FORKED: list[socket.socket] = []
+"""The line to a template that was forked for this process, for the first that is wanted here."""
 
 
 class Template:
@@ -26,6 +30,7 @@ class Template:
     def __init__(self, environment: Mapping[str, str]) -> None:
         self._environment = environment
         self._line: socket.socket | None = None
+        self._process: subprocess.Popen[bytes] | None = None
         self._asking = threading.Lock()
 
     def fork(self) -> ForkedChild:
@@ -75,6 +80,9 @@ class Template:
             raise EOFError
 
     def _begun(self) -> socket.socket:
+        if FORKED:
+            self._process = None
+            return FORKED.pop()
         ours, its = socket.socketpair()
         with its:
             self._process = started(_MODULE, self._environment, _STDERR, its.fileno())
@@ -84,8 +92,9 @@ class Template:
         if self._line is not None:
             self._line.close()
             self._line = None
-            self._process.kill()
-            self._process.wait()
+            if self._process is not None:  # one that was forked is another's child, and ends with its line
+                self._process.kill()
+                self._process.wait()
 
 
 class ForkedChild(ChildProcess):
@@ -99,12 +108,11 @@ class ForkedChild(ChildProcess):
         return self._template.status(self.pid)
 
 
-def fork_always() -> None:
-    """Fork on every request, and return in each fork with its pipes as standard input and output.
+def fork_always(line: socket.socket) -> None:
+    """Fork on every request on a line, and return in each fork with its pipes as standard input and output.
 
-    It is asked by a socket that is the template's standard input; the template ends with the process that asks.
+    The template ends with the process at the other end.
     """
-    line = socket.socket(fileno=0)
     gc.collect()
     gc.freeze()  # memory that no collection touches stays shared
     while True:
@@ -125,6 +133,7 @@ def fork_always() -> None:
     for number, pipe in enumerate(pipes):
         os.dup2(pipe, number)
         os.close(pipe)
+    sys.stdin = os.fdopen(0)  # a template that was forked has read it to its end
 
 
 def _status_of(pid: int) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 import signal
@@ -75,10 +76,16 @@ _PROBLEM = {"buffers": [{"id": 1, "size": 8, "start": 0, "end": 2}, {"id": 2, "s
 
 
 def processes(of: Machine) -> list[psutil.Process]:
-    """Return the child processes of a server."""
+    """Return the processes below a server that listen, as it does."""
     assert of.process is not None
-    found = [child for child in psutil.Process(of.process.pid).children() if child.status() != psutil.STATUS_ZOMBIE]
-    return [child for child in found if "from multiprocessing.spawn" in " ".join(child.cmdline())]
+    return [child for child in psutil.Process(of.process.pid).children(recursive=True) if listens(child)]
+
+
+def listens(process: psutil.Process) -> bool:
+    """Say whether a process lives and accepts connections."""
+    with contextlib.suppress(psutil.NoSuchProcess):
+        return any(each.status == psutil.CONN_LISTEN for each in process.net_connections("inet"))
+    return False
 
 
 def planned(of: Machine) -> float:

@@ -11,7 +11,6 @@ import socket
 import tempfile
 import threading
 from contextlib import ExitStack, suppress
-from multiprocessing import resource_tracker
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +20,7 @@ from memplan.api.service.cache.shared_plans import make_shared
 from memplan.api.service.cache.written_plans import WRITTEN, WRITTEN_BYTES
 from memplan.api.service.shared_admission import ADMISSION, admitting, queue_of
 from memplan.api.settings import PREFIX, Settings, read_settings
+from memplan.api.workers.template import FORKED
 from memplan.planner.errors import OptionError
 from memplan.solvers.processes.harden import keep_to_itself
 
@@ -33,7 +33,6 @@ _ACCEPTED_AT_ONCE = 128
 _ARENAS = "2"
 """The number of malloc arenas: by default each thread has its own, which retains freed memory."""
 _COUNTS_FOLDER = "PROMETHEUS_MULTIPROC_DIR"
-_SECRETS = (f"{PREFIX}ADMIN_KEY", f"{PREFIX}DATABASE_URL")
 _IDLE_S = 75
 """The seconds that an idle connection stays open: more than the timeout of a proxy in front."""
 
@@ -73,16 +72,16 @@ def serve_by_several(settings: Settings, listener: socket.socket, log: dict[str,
     """Serve by uvicorn workers, with the jobs below this process. Raises OptionError if they do not start."""
     from uvicorn.config import STARTUP_FAILURE
 
-    from memplan.api.http.serving.supervisor import Supervisor
-
     with tempfile.TemporaryDirectory(prefix="memplan-counts-") as folder:
         for name, value in {"require_keys": settings.require_keys, "workers": 0}.items():
             if value is not None:
                 os.environ[f"{PREFIX}{name.upper()}"] = str(value)
         os.environ[_COUNTS_FOLDER] = folder
         os.environ.setdefault("MALLOC_ARENA_MAX", _ARENAS)
-        _start_tracker()
-        several = Supervisor(config(f"{__name__}:one_of_several", settings, log), [listener])
+        # Imported here, after the variable that the counters read when they are imported was set.
+        from memplan.api.http.serving.supervisor import begin_forks, forked_template, supervisor
+
+        several = supervisor(config(f"{__name__}:one_of_several", settings, log), [listener])
         with ExitStack() as stack:
             os.environ[ADMISSION] = path = f"{folder}/admission"
             queue = queue_of(settings.solves, settings.waiting, bool(settings.require_keys))
@@ -93,26 +92,19 @@ def serve_by_several(settings: Settings, listener: socket.socket, log: dict[str,
             with suppress(OSError):  # without room, each process has its own
                 make_shared(Path(folder) / "written", WRITTEN_BYTES)
                 os.environ[WRITTEN] = f"{folder}/written"
+            begin_forks()
             if settings.workers > 0:
-                # Imported here, after the variable that the counters read when they are imported was set.
                 from memplan.api.jobs.workers import working
 
+                FORKED.append(forked_template())
                 stack.enter_context(working(settings))
             several.run()
     if any(process.exitcode == STARTUP_FAILURE for process in several.processes):
         raise OptionError("processes: a server process did not start; its log says why")
 
 
-def _start_tracker() -> None:
-    """Start multiprocessing's tracker without secrets in its environment, which other processes may read."""
-    hidden = {name: os.environ.pop(name) for name in _SECRETS if name in os.environ}
-    resource_tracker.ensure_running()
-    os.environ.update(hidden)
-
-
 def one_of_several() -> FastAPI:
     """Make the app of one of several processes; it ends with its parent."""
-    gc.disable()  # imported modules stay, so a garbage collection meanwhile finds nothing
     from memplan.api.http.app import create_app
 
     settings = read_settings()

@@ -1,0 +1,15 @@
+"""What server processes and templates need: the process that they are forked from loads it by importing this."""
+
+from __future__ import annotations
+
+import gc
+import signal
+from importlib import import_module
+
+gc.disable()  # loaded modules stay; each fork collects only its own garbage
+for _name in ("memplan.api.http.app", "memplan.api.workers.child"):
+    import_module(_name)
+import_module("memplan.api.readiness").load_all()
+gc.freeze()  # memory that no collection touches stays shared
+# A signal to all processes of a service lets those that are forked from it answer first; it ends after them.
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
