@@ -23,8 +23,7 @@ MOMENTS = 12
 WAYS: dict[str, list[dict[str, Any]]] = {
     "schedule": [{}, {"frontier": True}, {"objective": "peak"}],
     "order": [{}, {"recompute": True}, {"in_place": True}],
-    "explain": [{}, {"what_if": True}, {"repairs": 2}],
-    "verify": [{"better": True, "again": True}],
+    "explain": [{}, {"what_if": False, "repairs": 0}],
 }
 
 
