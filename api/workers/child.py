@@ -10,7 +10,6 @@ import logging.config
 import os
 import pickle
 import signal
-import socket
 import sys
 import threading
 import time
@@ -23,7 +22,7 @@ import numpy as np
 from memplan.api.logs import about, log_config
 from memplan.api.readiness import load_all
 from memplan.api.workers.task import Task, TaskControl, told_of
-from memplan.api.workers.template import fork_always
+from memplan.api.workers.template import Line, fork_always
 from memplan.solvers.processes.harden import take_at_most
 from memplan.solvers.processes.parent import Parent
 from memplan.solvers.search.control import Deadline
@@ -135,7 +134,7 @@ class _Child:
             self._parent.send([*told_of(error)])
 
 
-def run_template(line: socket.socket) -> None:
+def run_template(line: Line) -> None:
     """Run a template that was itself forked from a process that has loaded everything."""
     os.setpgid(0, 0)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
@@ -145,10 +144,10 @@ def run_template(line: socket.socket) -> None:
 def main() -> None:
     """Run the template, whose standard input is its line, and the children that are forked from it."""
     gc.disable()  # loaded modules stay; each fork collects only its own garbage
-    _run(socket.socket(fileno=0))
+    _run(Line(fileno=0))
 
 
-def _run(line: socket.socket) -> None:
+def _run(line: Line) -> None:
     logging.config.dictConfig(log_config("json" if os.environ.get(LOG_FORMAT) == "json" else "text"))
     load_all()
     fork_always(line)

@@ -20,7 +20,8 @@ from memplan.solvers.processes.child import ChildProcess, Forked, started
 _MODULE = "memplan.api.workers.child"
 _NUMBER = struct.Struct("=i")
 _FORK, _LIVES, _STDERR = 0, 1 << 20, 2
-FORKED: list[socket.socket] = []
+Line = socket.socket
+FORKED: list[Line] = []
 """The line to a template that was forked for this process, for the first that is wanted here."""
 
 
