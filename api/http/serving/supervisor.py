@@ -26,7 +26,10 @@ _SHOWN = (COUNTS_FOLDER, LOG_FORMAT)
 
 
 def begin_forks() -> None:
-    """Start the process that others are forked from; it has no secrets, as the readers of files must have none."""
+    """Start the process that others are forked from, unless it runs.
+
+    It has no secrets, as the readers of files, which are forked from it, must have none.
+    """
     own = dict(os.environ)
     shown = plain_environment() | {name: own[name] for name in _SHOWN if name in own}
     os.environ.clear()
@@ -38,6 +41,7 @@ def begin_forks() -> None:
 
 def forked_template() -> socket.socket:
     """Return the line to a new template."""
+    begin_forks()
     ours, its = socket.socketpair()
     with its:
         _FORKS.Process(target=run_template, args=(its,), daemon=True).start()
