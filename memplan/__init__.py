@@ -17,10 +17,15 @@ are rows of `memplan.capabilities`; `python -m lab.stub` writes `__init__.pyi` f
 """
 
 import gc
+import sys
 from functools import cache
 from importlib import import_module
 from typing import Any
 
+from memplan.moved import MovedModules
+
+if MovedModules not in sys.meta_path:
+    sys.meta_path.append(MovedModules)
 _NAMES = {
     "capabilities.capability": "Control",
     "capabilities.capability.selection": "select_fields",

@@ -12,6 +12,7 @@ from pydantic import Field
 from memplan.api.cli.flags import options_given
 from memplan.capabilities.capability import CapabilityOptions
 from memplan.capabilities.reading import validated
+from memplan.moved import MOVED
 
 ROOT = Path(__file__).parents[2]
 INSTEAD = "since 1.2, write `memplan explain --repairs`"
@@ -77,3 +78,13 @@ def test_options_that_are_not_deprecated_say_nothing(capsys: pytest.CaptureFixtu
     assert validated(Options, {"seed": 4}).seed == 4
     options_given(Options, {"seed": 4})
     assert capsys.readouterr().err == ""
+
+
+def test_modules_that_have_moved_are_found_by_their_older_paths() -> None:
+    for older, path in MOVED.items():
+        said = said_by(f"import {older} as older, {path} as module; print(older is module)")
+        assert "True" in said.splitlines()
+        assert f"DeprecationWarning: {older} is deprecated since 1.1, import {path}" in said
+    assert "ModuleNotFoundError" in said_by(
+        "try:\n import memplan.planner.never\nexcept ImportError as e: print(repr(e))"
+    )

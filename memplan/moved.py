@@ -1,0 +1,41 @@
+"""Modules that packages know by an older path: importing one warns, and gives the module that is in its place."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
+MOVED = {
+    "memplan.capabilities.question": "memplan.capabilities.inputs.question",
+    "memplan.capabilities.registry": "memplan.capabilities.capability.registry",
+    "memplan.capabilities.sizes": "memplan.planner.model.sizes",
+    "memplan.capabilities.wire": "memplan.capabilities.capability.wire",
+    "memplan.planner.together": "memplan.planner.model.application",
+}
+"""From the path of a version before to that of this one; all moved in 1.1."""
+
+
+class MovedModules:
+    """A finder for `sys.meta_path`, asked after all others, and the loader of what it finds."""
+
+    @staticmethod
+    def find_spec(name: str, _path: object = None, _target: object = None) -> Any:
+        """Return the spec of a module that has moved, and warn of its path; None for any other."""
+        if name not in MOVED:
+            return None
+        from importlib.machinery import ModuleSpec
+        from warnings import warn
+
+        warn(f"{name} is deprecated since 1.1, import {MOVED[name]}", DeprecationWarning, stacklevel=2)
+        return ModuleSpec(name, MovedModules)  # type: ignore[arg-type]
+
+    @staticmethod
+    def create_module(_spec: object) -> None:
+        """Make the usual module, which `exec_module` replaces."""
+
+    @staticmethod
+    def exec_module(module: ModuleType) -> None:
+        """Let the older path be that of the module in its place."""
+        sys.modules[module.__name__] = import_module(MOVED[module.__name__])
