@@ -7,6 +7,7 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
+from importlib import import_module
 
 import anyio
 import numpy as np
@@ -83,6 +84,8 @@ def load_solvers() -> None:
     """Load everything that solving needs."""
     _ = CORE.loaded
     np.random.default_rng()  # imported by numpy on first use
+    for name in ("json", "memplan.planner.verify.verifier"):  # which are imported where they are used
+        import_module(name)
     for row in SOLVERS:
         if not row.is_isolated and row.is_installed:
             _ = row.function

@@ -17,8 +17,11 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 SUFFIX = {"win32": ".dll", "darwin": ".dylib"}.get(sys.platform, ".so")
-FLAGS = ("-std=c++20", "-O2", "-g0", "-ffp-contract=off", "-fno-math-errno", "-fno-exceptions", "-fno-rtti")
-"""Compiler flags; fused multiply-add is off, so that answers are identical on all machines."""
+FLAGS = (
+    *("-std=c++20", "-O2", "-g0", "-ffp-contract=off", "-fno-math-errno", "-fno-exceptions", "-fno-rtti"),
+    *("-fno-unwind-tables", "-fno-asynchronous-unwind-tables"),
+)
+"""Compiler flags; fused multiply-add is off, so that answers are identical on all machines. Nothing unwinds."""
 _PLACES = ("core", "solvers/core", "capabilities/*/core")
 """Where a package has C++ sources."""
 _SOURCES = ("*.cpp", "*.hpp", "*.h")

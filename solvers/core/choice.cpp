@@ -1,4 +1,5 @@
 // The choice of memories as Python calls it.
+#include "asked.hpp"
 #include "cheapest.hpp"
 
 using namespace memplan;
@@ -52,6 +53,14 @@ void copy_rows(const Rows<T> &from, const Rows<T> &to) {
   std::copy(from.data, from.data + from.size * from.columns, to.data);
 }
 
+// Options that end a search once a flag is set: as it is stopped as that of memplan_choose, it is compiled once.
+memplan_options until_set(const Array<i64> &flag) {
+  memplan_options options{};
+  options.cancel = [](void *context) { return static_cast<int>(is_set(*static_cast<const Array<i64> *>(context))); };
+  options.context = const_cast<Array<i64> *>(&flag);
+  return options;
+}
+
 }  // namespace
 
 MEMPLAN_KERNEL memplan_find_multipliers(const ChoiceItems *knapsack, const Bounding *task) {
@@ -60,7 +69,9 @@ MEMPLAN_KERNEL memplan_find_multipliers(const ChoiceItems *knapsack, const Bound
   const Measures measures = measures_of(arena, *knapsack, task->measured);
   if (arena.has_failed) return kNoMemory;
   Ascent ascent(arena, *knapsack, task->limit, task->goal, task->guess);
-  const Multipliers made = ascent.run(measures, task->rounds, [task] { return is_set(task->flag); });
+  const memplan_options options = until_set(task->flag);
+  Stop stop(options);
+  const Multipliers made = ascent.run(measures, task->rounds, stop);
   if (arena.has_failed) return kNoMemory;
   std::copy(made.measures.pool.begin(), made.measures.pool.end(), task->pool.data);
   std::copy(made.measures.until.begin(), made.measures.until.end(), task->until.data);
@@ -89,10 +100,11 @@ MEMPLAN_KERNEL memplan_choice_prices(const ChoiceItems *knapsack, const Multipli
 MEMPLAN_KERNEL memplan_cheapest_choice(const ChoiceItems *knapsack, const MultiplierTable *table, const Choosing *task) {
   Allocator allocator;
   Arena arena(allocator);
-  const auto is_over = [task] { return is_set(task->flag); };
+  const memplan_options options = until_set(task->flag);
+  Stop stop(options);
   const NoGoods nogoods{task->nogood_pool, task->nogood_first, task->nogood_item};
   const Cheapest made = cheapest(arena, *knapsack, table->multipliers(), task->limit, nogoods, task->at_most,
-                                 {task->partials, task->kept}, task->home, allocator, is_over);
+                                 {task->partials, task->kept}, task->home, allocator, stop);
   const i64 answer[] = {made.is_found, made.cost, made.bound, made.work};
   std::copy(answer, answer + 4, task->answer.data);
   return arena.has_failed ? kNoMemory : 0;

@@ -95,7 +95,7 @@ inline Measures measures_of(Arena &arena, const ChoiceItems &knapsack, const Row
       if (is_exceeded) made.pool[r] = q, made.until[r] = until, made.capacity[r++] = capacity;
     };
     for (i64 k = 1; k <= std::min(kCounts, until); ++k) keep([&](i64 size) { return (k + 1) * size / (until + 1); }, k);
-    std::sort(large.data, large.data + sizes);
+    std::sort(large.data, large.data + sizes, ascends);
     sizes = std::unique(large.data, large.data + sizes) - large.data;
     for (i64 x = 0, before = kAbsent; x < kLarge && sizes > 0; ++x) {
       const i64 at = x * (sizes - 1) / (kLarge - 1), least = large[at];

@@ -270,9 +270,8 @@ class Packer {
     }
     // Starts and ends, each sorted for itself, cover the same addresses: the k-th start is never above the k-th end,
     // and below every address there are as many of either as before.
-    const auto is_less = [](i64 a, i64 b) { return a < b; };
-    std::sort(lows_.begin(), lows_.end(), is_less);
-    std::sort(highs_.begin(), highs_.end(), is_less);
+    std::sort(lows_.begin(), lows_.end(), ascends);
+    std::sort(highs_.begin(), highs_.end(), ascends);
     for (i64 k = 0; k < std::min(lows_.size, highs_.size); ++k) runs_.push({lows_[k], highs_[k]});
   }
 

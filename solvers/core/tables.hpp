@@ -24,6 +24,8 @@ using u32 = std::uint32_t;
 
 inline constexpr i64 kMost = INT64_MAX;
 inline constexpr i64 kAbsent = -1;
+// For std::sort of integers: in their usual order, some libraries of C++ have a function for it, which cannot be linked.
+inline constexpr auto ascends = [](auto a, auto b) { return a < b; };
 inline constexpr i64 kFar = i64{1} << 62;  // above all offsets, and a capacity that nothing needs
 
 // How a search ends: with a placement; with a proof that there is none; before either; for want of room.

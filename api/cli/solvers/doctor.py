@@ -46,7 +46,8 @@ def report() -> Iterator[str]:
     machine = f"{sys.platform}-{platform.machine()}"
     yield f"Python {platform.python_version()}, {machine}, {os.cpu_count()} cores, {sys.executable}"
     yield "compiled:"
-    own = [package for packages in PACKAGES.values() for package in packages if package.startswith("memplan_")]
+    named = dict.fromkeys(package for packages in PACKAGES.values() for package in packages)
+    own = [package for package in named if package.startswith("memplan_")]
     places = (Path(spec.origin).parent for spec in map(find_spec, own) if spec and spec.origin)
     for place in (HERE.parents[1], *places):
         yield from (f"  {library_of(folder).stem}: {_code(folder)}" for folder in folders(place))

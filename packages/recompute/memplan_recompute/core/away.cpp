@@ -298,7 +298,7 @@ class AwaySearch {
       push_event(query_.last[s] + 1, kFetchable, s);
       push_event(sequence_.end[s], kFetched, s);
     }
-    std::sort(events_.begin(), events_.end());
+    std::sort(events_.begin(), events_.end(), ascends);
     for (const u64 event : events_) {
       const i64 place = static_cast<i64>(event >> kPlaceShift), kind = static_cast<i64>(event >> kKindShift) & kKindMask;
       (kind <= kSent ? sends_ : fetches_).ended[place] = 0;
