@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import multiprocessing
 import os
 import resource
@@ -112,10 +111,7 @@ def one_of_several() -> FastAPI:
         keep_to_itself()
     _forget_gauges(Path(os.environ[_COUNTS_FOLDER]))
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    app = create_app(settings)
-    gc.freeze()
-    gc.enable()
-    return app
+    return create_app(settings)
 
 
 def _end_with_parent() -> None:
