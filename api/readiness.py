@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping
@@ -77,7 +76,6 @@ def warm_up() -> None:
     load_solvers()
     with suppress(MemplanError):  # the server then starts, and reports that it is not ready
         _solve_a_tiny_problem()
-    gc.collect()  # what loading left, before what stays is left out of collections
 
 
 def load_solvers() -> None:

@@ -7,13 +7,13 @@ from typing import Any, Literal
 
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
+from fastapi.utils import deep_dict_update
 from pydantic import BaseModel, create_model
 from pydantic.json_schema import GenerateJsonSchema, models_json_schema
 
 from memplan.api.http.answers import FAIL, FAIL_HELP
 from memplan.api.http.job_models import JobChange, Terms
 from memplan.api.http.problem_details import ProblemDetails, error_answers
-from memplan.api.options import NO_OPTIONS, Options
 from memplan.api.reports.plan_formats import PLAN_FORMATS
 from memplan.api.request_bodies import BYTES, CSV, FORM, JSON, PLAN, TABLES, TEXT, body_shape
 from memplan.api.requests import takes_list
@@ -39,10 +39,10 @@ _PLAN_EXAMPLE = {"status": "optimal", "peak": 602112, "placements": [{"id": "con
 
 def _body_model(capability: Capability[Any]) -> type[BaseModel]:
     """Return the model of a capability's body; for plans, with the HTTP options."""
-    model = request_model(capability)
-    if body_shape(capability.name).options is capability.options:
+    model, shape = request_model(capability), body_shape(capability.name)
+    if shape.options is capability.options:
         return model
-    options: Any = (Options, NO_OPTIONS)
+    options: Any = (shape.options, shape.unsaid)
     return create_model(model.__name__, __base__=model, options=options)
 
 
@@ -51,19 +51,19 @@ def _ref(model: type[BaseModel]) -> dict[str, str]:
 
 
 def _parameter(name: str, description: str, schema: dict[str, Any]) -> dict[str, Any]:
-    return {"name": name, "in": "query", "required": False, "description": description, "schema": schema}
+    sayable = {key: value for key, value in schema.items() if value is not None}  # no query says null by default
+    return {"name": name, "in": "query", "required": False, "description": description, "schema": sayable}
 
 
 def _parameters(model: type[BaseModel], description: str = "") -> list[dict[str, Any]]:
     """Describe the fields of a model as query parameters."""
-    fields = model.model_json_schema()["properties"]
     return [
         _parameter(
             name,
             schema.pop("description", "") or description,
             schema if takes_list(model, name) else _as_text(schema),
         )
-        for name, schema in fields.items()
+        for name, schema in model.model_json_schema()["properties"].items()
     ]
 
 
@@ -116,7 +116,7 @@ def question_answer(capability: Capability[Any]) -> dict[str, Any]:
     return {"description": "The answer.", "content": {JSON: {"schema": _ref(capability.answer)}}}
 
 
-def _request_of_job() -> dict[str, Any]:
+def _job_request() -> dict[str, Any]:
     described = question_request(CAPABILITIES[PLAN])
     kind = {"type": "string", "enum": [*CAPABILITIES], "default": PLAN}
     says = "The call that the job is for: its body is that of the call, with terms beside."
@@ -131,8 +131,17 @@ def _request_of_job() -> dict[str, Any]:
     return described
 
 
-JOB_REQUEST = _request_of_job()
-CHANGE_REQUEST = _body({JSON: {"schema": JobChange.model_json_schema(), "example": {"name": "nightly"}}})
+def _batch_request() -> dict[str, Any]:
+    lines = {"type": "string", "description": "A submission a line: a problem, or one with options."}
+    whole = {"type": "object", "required": ["submissions"], "additionalProperties": False}
+    whole["properties"] = {"submissions": {"type": "array", "items": {"type": "object"}}}
+    content = {
+        NDJSON: {"schema": lines, "example": "".join(json.dumps(one) + "\n" for one in _SUBMISSIONS)},
+        JSON: {"schema": whole, "example": {"submissions": _SUBMISSIONS}},
+    }
+    return {"parameters": question_request(CAPABILITIES[PLAN])["parameters"], **_body(content)}
+
+
 EVENTS_ANSWER = {
     "description": "Events, each with its number, its JSON, and its kind: "
     "queued, started, better, progress, retried or finished.",
@@ -169,26 +178,6 @@ KNOWN_PLAN_ANSWER: dict[str, Any] = {
     "content": {JSON: {"schema": _ref(Plan)}},
 }
 _SUBMISSIONS = [PROBLEM_EXAMPLE | {"id": "first"}, {"id": "second", "problem": PROBLEM_EXAMPLE}]
-BATCH_REQUEST: dict[str, Any] = {
-    "parameters": question_request(CAPABILITIES[PLAN])["parameters"],
-    **_body(
-        {
-            NDJSON: {
-                "schema": {"type": "string", "description": "A submission a line: a problem, or one with options."},
-                "example": "".join(json.dumps(one) + "\n" for one in _SUBMISSIONS),
-            },
-            JSON: {
-                "schema": {
-                    "type": "object",
-                    "required": ["submissions"],
-                    "additionalProperties": False,
-                    "properties": {"submissions": {"type": "array", "items": {"type": "object"}}},
-                },
-                "example": {"submissions": _SUBMISSIONS},
-            },
-        }
-    ),
-}
 BATCH_ANSWER: dict[str, Any] = {
     "description": 'A line for each submission: {"index", "id", "plan"} or {"index", "id", "error"}, problem details.',
     "content": {NDJSON: {"schema": {"type": "string"}}},
@@ -201,12 +190,24 @@ class _Quiet(GenerateJsonSchema):
     ignored_warning_kinds = GenerateJsonSchema.ignored_warning_kinds | {"non-serializable-default"}
 
 
+def _requests() -> dict[str, dict[str, Any]]:
+    """Describe what is sent to each call that reads its body itself."""
+    change = _body({JSON: {"schema": JobChange.model_json_schema(), "example": {"name": "nightly"}}})
+    return {
+        **{capability.path: {"post": question_request(capability)} for capability in CAPABILITIES.values()},
+        "/v1/jobs": {"post": _job_request()},
+        "/v1/jobs/{job_id}": {"patch": change},
+        "/v1/batch": {"post": _batch_request()},
+    }
+
+
 def describe(app: FastAPI) -> None:
-    """Add the models of bodies and the refusals for missing keys to the app's own description."""
+    """Add bodies, their models, and the refusals for missing keys to the app's own description, once it is wanted."""
 
     def described() -> dict[str, Any]:
         if app.openapi_schema is None:
             schema = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
+            deep_dict_update(schema["paths"], _requests())
             models: list[type[BaseModel]] = [Problem, Plan, ProblemDetails]
             for capability in CAPABILITIES.values():
                 models += [_body_model(capability), *capability.answers]

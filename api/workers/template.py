@@ -114,7 +114,6 @@ def fork_always(line: socket.socket) -> None:
 
     The template ends with the process at the other end.
     """
-    gc.collect()
     gc.freeze()  # memory that no collection touches stays shared
     while True:
         request_bytes, pipes, _, _ = socket.recv_fds(line, _NUMBER.size, 2)

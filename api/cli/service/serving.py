@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging.config
 import signal
 import threading
@@ -26,6 +27,7 @@ def serve(
 
     If other machines can reach the address, callers need a key, which `memplan keys add` makes.
     """
+    gc.disable()  # what is loaded for a server stays; it is enabled once that is done
     from memplan.api.http.serving import server
 
     try:

@@ -25,7 +25,7 @@ from memplan.api.http.job_models import (
     job_list,
     server_sent,
 )
-from memplan.api.http.openapi import CHANGE_REQUEST, EVENTS_ANSWER, JOB_REQUEST
+from memplan.api.http.openapi import EVENTS_ANSWER
 from memplan.api.http.problem_details import error_answers
 from memplan.api.http.receiving import media_type, read_body
 from memplan.api.http.submissions import read_new_job
@@ -49,7 +49,6 @@ _UNREAD_S = 30.0
     summary="Submit a job",
     status_code=202,
     responses=error_answers(400, 401, 403, 413, 415, 422, 429, 503),
-    openapi_extra=JOB_REQUEST,
     dependencies=[may("plan")],
 )
 async def submit(request: Request, response: Response, idempotency_key: IdempotencyKey = None) -> JobAnswer:
@@ -121,7 +120,6 @@ async def events(request: Request, job_id: str, last_event_id: LastEventId = Non
     f"{PATH}/{{job_id}}",
     summary="Name a job",
     responses=error_answers(400, 401, 403, 404, 413, 422, 429, 503),
-    openapi_extra=CHANGE_REQUEST,
     dependencies=[may("plan")],
 )
 async def rename(request: Request, job_id: str) -> JobAnswer:

@@ -17,7 +17,7 @@ from memplan.api.faults import BODY
 from memplan.api.http.answers import Wanted, format_accepted, plan_response
 from memplan.api.http.app_state import Service
 from memplan.api.http.auth import caller_of, may
-from memplan.api.http.openapi import question_answer, question_request
+from memplan.api.http.openapi import question_answer
 from memplan.api.http.problem_details import error_answers
 from memplan.api.http.receiving import media_type, read_body
 from memplan.api.metrics import LATE_S, LOOKUP
@@ -196,6 +196,5 @@ for _capability in CAPABILITIES.values():
         description=_capability.help,
         response_class=Response,
         responses={200: question_answer(_capability), **error_answers(400, 413, 415, 417, 422, 429, 504)},
-        openapi_extra=question_request(_capability),
         dependencies=[may("plan")],
     )

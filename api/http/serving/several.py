@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import psutil
 
+from memplan.api.garbage import collect_rarely
 from memplan.api.service.cache.shared_plans import make_shared
 from memplan.api.service.cache.written_plans import WRITTEN, WRITTEN_BYTES
 from memplan.api.service.shared_admission import ADMISSION, admitting, queue_of
@@ -97,6 +98,7 @@ def serve_by_several(settings: Settings, listener: socket.socket, log: dict[str,
 
                 FORKED.append(forked_template())
                 stack.enter_context(working(settings))
+            collect_rarely()
             several.run()
     if any(process.exitcode == STARTUP_FAILURE for process in several.processes):
         raise OptionError("processes: a server process did not start; its log says why")

@@ -39,10 +39,7 @@ def parted(content: bytes, status: str) -> WrittenPlan | None:
 
 
 class WrittenPlans:
-    """The most recent plans of a process by request digest, within a limit of memory. For one event loop.
-
-    For one event loop.
-    """
+    """The most recent plans of a process by request digest, within a limit of memory. For one event loop."""
 
     def __init__(self, most_bytes: int) -> None:
         self._most, self._held = most_bytes, 0
