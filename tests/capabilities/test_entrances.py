@@ -98,7 +98,7 @@ def test_every_entrance_gives_the_same_answer(name: str, server: Running, tmp_pa
 
 
 @pytest.mark.parametrize("name", list(CAPABILITIES))
-def test_an_answer_that_was_written_says_the_same_to_people(name: str) -> None:
+def test_a_written_answer_has_the_same_table_and_exit_status_when_read_again(name: str) -> None:
     from pydantic import TypeAdapter
 
     capability = CAPABILITIES[name]

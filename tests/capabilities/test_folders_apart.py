@@ -172,7 +172,9 @@ def sets_of_folders() -> list[set[str]]:
     return found
 
 
-def test_the_rest_plans_verifies_and_serves_without_a_folder(houses: subprocess.Popen[str], tmp_path: Path) -> None:
+def test_memplan_plans_verifies_and_serves_without_any_of_the_optional_folders(
+    houses: subprocess.Popen[str], tmp_path: Path
+) -> None:
     sets = sets_of_folders()
     assert {*FOLDERS} - set[str]().union(*sets) == STAY
     for k, gone in enumerate(sets):

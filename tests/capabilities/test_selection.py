@@ -89,7 +89,7 @@ def test_calls_and_jobs_have_them_in_their_query(server: Running) -> None:
     assert client.get(f"/v1/plans/{job['problem_hash']}?fields=status").json() == {"status": "optimal"}
 
 
-def test_what_is_no_field_is_refused_with_those_there_are(server: Running) -> None:
+def test_an_unknown_field_of_an_answer_is_refused_with_the_list_of_fields(server: Running) -> None:
     answer = server.client.post("/v1/check?fields=pased", json={"problem": PROBLEM})
     assert answer.status_code == 422
     assert "passed, subject, status," in answer.json()["detail"]
@@ -147,7 +147,7 @@ def test_what_is_advised_about_a_plan_has_its_options(folder: Path, capfd: pytes
 @pytest.mark.parametrize(
     "line", ["plan p.json --keep bare.json", "convert p.json bare.json --to c", "verify p.json bare.json"]
 )
-def test_where_a_plan_remembers_nothing_the_missing_option_is_named(
+def test_for_a_plan_without_its_options_the_missing_option_is_named(
     folder: Path, line: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
     plan = json.loads(Path("plan.json").read_text())

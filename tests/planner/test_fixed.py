@@ -40,7 +40,7 @@ def test_values_are_given_by_place_by_name_and_by_default() -> None:
     assert vars(Named(1, name="a")) == {"x": 1, "y": 2, "more": [], "name": "a"}
 
 
-def test_a_changed_copy_counts_anew() -> None:
+def test_a_changed_copy_computes_its_cached_values_again() -> None:
     point = Point(1)
     assert point.total == 3
     assert replace(point, x=5).total == 7
@@ -58,7 +58,7 @@ def test_wrong_values_are_refused(values: tuple[Any, ...], named: dict[str, Any]
         Point(*values, **named)
 
 
-def test_nothing_can_be_changed() -> None:
+def test_fields_of_a_frozen_value_cannot_be_set_or_deleted() -> None:
     point: Any = Point(1)
     with pytest.raises(FrozenInstanceError, match=r"Point\.x: must not be changed"):
         point.x = 2

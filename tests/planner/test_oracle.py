@@ -47,7 +47,7 @@ def problem(*buffers: dict[str, Any], **fields: Any) -> Problem:
         (problem(A | {"start": None, "end": None, "lifetimes": [[0, 1], [5, 6]]}, B), (4,)),
     ],
 )
-def test_least_score(value: Problem, score: tuple[float, ...] | None) -> None:
+def test_the_oracle_finds_the_least_score_of_small_problems(value: Problem, score: tuple[float, ...] | None) -> None:
     assert best_score(value) == score
 
 
@@ -86,7 +86,9 @@ PAGED = {"pools": [{"name": "x", "bank_size": 8}]}
         (problem(A, B, together=[["a", "b"]], pools=[{"name": "x", "size": 6}, {"name": "y"}]), (7, 0)),
     ],
 )
-def test_least_score_with_ties(value: Problem, score: tuple[float, ...] | None) -> None:
+def test_the_oracle_finds_the_least_score_of_problems_with_tied_buffers(
+    value: Problem, score: tuple[float, ...] | None
+) -> None:
     assert best_score(value) == score
 
 

@@ -207,7 +207,7 @@ def test_the_checkers_read_less_than_memplan(program: str, tmp_path: Path, text:
         "\ufeffid , size,lower,upper,alignment,offset\r\n\r\na, 4 ,0,2,,\r\n b,4,-1,3,1,\r\n  \r\n",
     ],
 )
-def test_both_read_the_same(program: str, tmp_path: Path, text: str) -> None:
+def test_the_checkers_and_memplan_accept_the_same_files(program: str, tmp_path: Path, text: str) -> None:
     FORMATS["csv" if "lower" in text else "json"].read_problem(text.encode())
     assert status(program, tmp_path, text, FITS_NOT) == 0
 

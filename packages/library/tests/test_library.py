@@ -119,7 +119,7 @@ def test_a_wrong_table_is_found(library: ProblemLibrary, change: dict[str, objec
     assert fault in {entry.name: faults for entry, faults in check(library, library.entries("peak"))}["three"]
 
 
-def test_a_fingerprint_ignores_names_and_order_and_nothing_else() -> None:
+def test_the_fingerprint_of_a_problem_depends_on_all_but_names_and_order() -> None:
     other = b"id,lower,upper,size\nx,2,4,4\ny,0,2,4\nz,1,3,4\n"
     assert entry_of("peak", other).fingerprint == entry_of("peak", TABLE).fingerprint
     assert entry_of("peak", other.replace(b"z,1,3,4", b"z,1,3,5")).fingerprint != entry_of("peak", TABLE).fingerprint
@@ -142,7 +142,7 @@ def test_a_fingerprint_ignores_names_and_order_and_nothing_else() -> None:
         ("true", "three", "none", None),
     ],
 )
-def test_a_run_is_worth_what_its_plan_is(
+def test_the_outcome_of_a_run_follows_from_its_plan(
     library: ProblemLibrary, tmp_path: Path, script: str, name: str, outcome: str, value: float | None
 ) -> None:
     for problem, data in (("three", BEST), ("seven", NOTHING_FITS)):
@@ -196,7 +196,7 @@ def test_a_planner_has_what_it_asks_for_and_no_problem_without(library: ProblemL
     assert asks.suits(one(library, "three"))
 
 
-def test_words_stand_for_problems(library: ProblemLibrary) -> None:
+def test_words_select_problems_by_set_kind_and_name(library: ProblemLibrary) -> None:
     (library.folder / "benchmark.txt").write_text("three\ngraph\n")
     for words, names in (
         (["benchmark"], ["graph", "three"]),

@@ -119,7 +119,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureF
 
 @pytest.mark.parametrize(("_module", "line", "status", "wanted"), CASES, ids=[line for _, line, *_ in CASES])
 @pytest.mark.usefixtures("here")
-def test_what_is_advised_runs_as_it_is_printed(
+def test_commands_that_a_message_advises_run_as_printed(
     _module: str, line: str, status: int, wanted: list[str], capfd: pytest.CaptureFixture[str]
 ) -> None:
     assert main(shlex.split(line)) == status

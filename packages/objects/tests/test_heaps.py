@@ -52,7 +52,7 @@ def in_heaps(problem: Problem, limit: int, time_limit_s: float) -> Plan:
 
 
 @pytest.mark.parametrize("seed", range(25))
-def test_heaps_are_the_fewest(seed: int) -> None:
+def test_the_number_of_heaps_is_the_least_by_brute_force(seed: int) -> None:
     problem, size = drawn(seed)
     found = in_heaps(problem, size, 5)
     assert found.heaps is not None

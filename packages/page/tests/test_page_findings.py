@@ -282,7 +282,7 @@ def opened(shared: Tab, tmp_path: Path) -> Iterator[Callable[[bytes], Any]]:
     assert (shared.errors, shared.policy_breaks) == ([], [])
 
 
-def test_what_pages_say_in_corners(opened: Any) -> None:
+def test_a_page_shows_the_expected_text_in_corner_cases(opened: Any) -> None:
     wrong = []
     pages = {(id(case.problem), id(case.plan)): case for case in CASES}
     for key, first in pages.items():

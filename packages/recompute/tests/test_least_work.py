@@ -288,7 +288,7 @@ def _layered() -> OperationGraph:
     return OperationGraph(size=graph.size, ops=ops)
 
 
-def test_where_the_plan_of_the_cheapest_is_above_the_limit_a_lower_program_is_planned() -> None:
+def test_a_program_of_lower_peak_is_planned_if_the_cheapest_one_is_above_the_limit() -> None:
     loose, tight = (recomputed(_layered(), within) for within in (778, 758))
     assert loose.is_within
     assert loose.extra_cost_lower_bound < loose.extra_cost == tight.extra_cost

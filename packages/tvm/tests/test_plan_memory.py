@@ -38,14 +38,14 @@ def compared(module: Any, *runs: tuple[np.ndarray[Any, Any], ...], **options: An
     return next(each for each in found if each.name == "main")
 
 
-def test_one_storage() -> None:
+def test_all_tensors_of_a_function_go_into_one_storage_at_the_least_peak() -> None:
     planned = compared(module_of(chain, (4, 16)), (draw(4, 16),))
     assert planned.bound == planned.memplan < planned.own
     assert not planned.reason
     assert planned.tensors > 10
 
 
-def test_whole_storages() -> None:
+def test_without_offsets_tensors_share_whole_storages() -> None:
     planned = compared(module_of(chain, (4, 16)), (draw(4, 16),), offsets=False)
     assert planned.memplan <= planned.own
     kept = ready(module_of(chain, (4, 16)))
@@ -54,7 +54,7 @@ def test_whole_storages() -> None:
     assert "ensure_zero_offset" not in text
 
 
-def test_nothing_is_smaller() -> None:
+def test_a_function_keeps_its_own_plan_if_memplan_finds_no_smaller_one() -> None:
     planned = compared(module_of(lambda builder, x: builder.emit(relax.op.exp(x[0])), (4, 4)), (draw(4, 4),))
     assert planned.reason == "memplan found no smaller one"
 
@@ -63,7 +63,7 @@ def bounded(most: int) -> Any:
     return module_of(chain, (tvm.tirx.Var("n", "int64"), 16), bounds={"n": (1, most)})
 
 
-def test_bounds() -> None:
+def test_a_dimension_with_an_upper_bound_is_planned_at_that_bound() -> None:
     planned = compared(bounded(32), *[(draw(n, 16),) for n in (1, 2, 7, 31, 32)])
     assert planned.at == {"n": 32}
     assert planned.memplan == planned.bound < planned.own
@@ -75,14 +75,14 @@ def test_a_symbol_above_its_bound_is_refused_by_the_runtime() -> None:
         outputs(bounded(32), draw(33, 16))
 
 
-def test_offsets_as_expressions() -> None:
+def test_offsets_are_expressions_of_a_dimension_without_a_bound() -> None:
     module = module_of(chain, (tvm.tirx.Var("n", "int64"), 16))
     planned = compared(module, *[(draw(n, 16),) for n in (1, 3, 64, 100, 257)])
     assert planned.at == {"n": 128}
     assert planned.memplan == planned.bound < planned.own
 
 
-def test_branches() -> None:
+def test_buffers_of_two_branches_share_bytes_and_the_outputs_stay_right() -> None:
     found: list[PlannedFunction] = []
     x, expected = draw(64), []
     for flag in (True, False):
@@ -96,7 +96,7 @@ def test_branches() -> None:
     assert found[0].memplan == found[0].bound
 
 
-def test_pools_fit() -> None:
+def test_storages_are_allocated_from_the_pools_that_are_given() -> None:
     pools = [PoolInfo("fast", 2048), PoolInfo("slow")]
     module = module_of(chain, (24, 16))
     planned = compared(module, (draw(24, 16),), pools=pools)
@@ -118,7 +118,7 @@ def test_a_pool_of_no_bytes_is_refused() -> None:
         PoolInfo("sram", 0)
 
 
-def test_temporaries_are_lifted() -> None:
+def test_temporaries_of_kernels_are_lifted_into_the_plan() -> None:
     arrays = tuple(draw(*shape, seed=k) for k, shape in enumerate(CONVOLUTIONS))
     module = module_of(padded, *CONVOLUTIONS)
     plain = compared(module, arrays)
@@ -129,7 +129,7 @@ def test_temporaries_are_lifted() -> None:
     assert plain.memplan < nested.memplan  # the kernels' own are counted, too
 
 
-def test_temporaries_with_symbols_are_lifted() -> None:
+def test_temporaries_of_symbolic_sizes_are_lifted_into_the_plan() -> None:
     n = tvm.tirx.Var("n", "int64")
     shapes = ((n, 4, 16, 16), *CONVOLUTIONS[1:])
     arrays = [draw(*shape, seed=k) for k, shape in enumerate(CONVOLUTIONS[1:])]
@@ -139,7 +139,7 @@ def test_temporaries_with_symbols_are_lifted() -> None:
     assert planned.tensors == compared(module, *runs).tensors + 3
 
 
-def test_order() -> None:
+def test_another_order_of_the_calls_lowers_the_peak() -> None:
     module, run = module_of(fan, (32, 32)), (draw(32, 32),)
     assert compared(module, run, order=True).memplan < compared(module, run).memplan
 
@@ -149,25 +149,25 @@ def test_order_is_not_changed_across_effects() -> None:
     tvm.ir.assert_structural_equal(OrderBindings()(module), module)
 
 
-def test_unknown_targets_get_whole_storages() -> None:
+def test_a_target_without_offsets_gets_whole_storages() -> None:
     text = PlanMemory()(ready(module_of(chain, (4, 16))))["main"].script()  # outside of a target
     assert "ensure_zero_offset" not in text
 
 
-def test_graphs_of_cuda_get_whole_storages() -> None:
+def test_functions_captured_as_cuda_graphs_get_whole_storages() -> None:
     with TARGET, tvm.transform.PassContext(config={"relax.backend.use_cuda_graph": True}):
         text = PlanMemory()(ready(module_of(chain, (4, 16))))["main"].script()
     assert "ensure_zero_offset" not in text
 
 
-def test_what_was_planned_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+def test_the_log_names_the_functions_that_were_planned(caplog: pytest.LogCaptureFixture) -> None:
     with TARGET, caplog.at_level(logging.INFO, logger="memplan.tvm"):
         PlanMemory()(ready(module_of(chain, (4, 16))))
     assert "bytes by TVM" in caplog.text
     assert "by memplan" in caplog.text
 
 
-def test_what_cannot_be_read_keeps_the_own_plan(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_function_that_memplan_cannot_read_keeps_the_plan_of_tvm(caplog: pytest.LogCaptureFixture) -> None:
     module = ready(module_of(chain, (tvm.tirx.Var("n", "int64"), 16)))
     with TARGET, caplog.at_level(logging.WARNING, logger="memplan.tvm"):
         kept = PlanMemory(offsets=False)(module)
@@ -175,7 +175,7 @@ def test_what_cannot_be_read_keeps_the_own_plan(caplog: pytest.LogCaptureFixture
     assert "whose plan stays: it cannot be read: sizes without bounds on device 0" in caplog.text
 
 
-def test_a_module_before_its_stage_keeps_the_own_plan(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_module_that_is_not_lowered_yet_keeps_the_plan_of_tvm(caplog: pytest.LogCaptureFixture) -> None:
     with TARGET:
         module = relax.transform.LegalizeOps()(module_of(chain, (4, 16)))
         with caplog.at_level(logging.WARNING, logger="memplan.tvm"):
@@ -190,7 +190,7 @@ def test_another_version_of_tvm_is_named(monkeypatch: pytest.MonkeyPatch) -> Non
         importlib.reload(importlib.import_module("memplan_tvm.public"))
 
 
-def test_uninstall() -> None:
+def test_uninstall_restores_the_pass_of_tvm() -> None:
     own = relax.transform.StaticPlanBlockMemory
     memplan.tvm.install(lift=True, order=True)
     assert relax.transform.StaticPlanBlockMemory is not own

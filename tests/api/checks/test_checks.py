@@ -69,7 +69,7 @@ def test_budgets_name_pools_and_make_them_where_there_are_none() -> None:
     assert read_budgets(["unlimited"], found) == (found, {})
 
 
-def test_nothing_to_plan_uses_nothing() -> None:
+def test_a_problem_without_buffers_uses_no_bytes() -> None:
     found = found_of(Problem.model_validate({"buffers": []}), default=0)
     assert (found.passed, found.pools[0].used, found.pools[0].live_set.buffers) == (True, 0, ())
     assert found.placements is not None

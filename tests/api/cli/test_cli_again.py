@@ -31,7 +31,7 @@ def test_a_plan_is_made_again_to_the_byte(table: Path, capfd: Captured) -> None:
     assert saved.read_bytes() == plan.read_bytes()
 
 
-def test_exit_statuses_tell_what_is_the_same(table: Path, capfd: Captured) -> None:
+def test_verify_again_has_an_exit_status_for_each_difference(table: Path, capfd: Captured) -> None:
     plan = table.with_name("p.json")
     whole = json.loads(plan.read_text())
     higher = [row | {"offset": row["offset"] + 1} for row in whole["placements"]]

@@ -50,7 +50,9 @@ def test_a_table_is_for_people(capfd: Captured) -> None:
     assert told["wall_time_s"] > 0
 
 
-def test_what_proves_the_bound_is_written_and_why_nothing_does_is_reported(tmp_path: Path, capfd: Captured) -> None:
+def test_the_certificate_of_an_order_is_written_or_the_reason_for_its_absence_is_printed(
+    tmp_path: Path, capfd: Captured
+) -> None:
     search, none = tmp_path / "search.proof", tmp_path / "none.proof"
     assert main(["order", RANDWIRE, "--deterministic", "-o", str(search), "--format", "json"]) == 0
     assert search.read_text() == json.loads(capfd.readouterr().out)["certificate"]["text"]

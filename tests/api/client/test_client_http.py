@@ -101,7 +101,7 @@ def test_a_batch_is_answered_one_by_one(client: Client) -> None:
     assert found[2].error.sentences == ("solver: exact cannot do pools",)
 
 
-def test_what_is_refused_says_why(client: Client) -> None:
+def test_a_refused_call_raises_an_error_with_the_servers_sentences(client: Client) -> None:
     with pytest.raises(RefusedError) as caught:
         client.plan(TWO, Options(accept="soon"))
     assert caught.value.status == 422

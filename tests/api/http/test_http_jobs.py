@@ -150,7 +150,7 @@ def test_a_job_is_followed_while_it_gets_better_and_cancelled_with_the_best_plan
     assert (again.status_code, again.json()["finished_at"]) == (200, found["finished_at"])
 
 
-def test_what_waits_has_no_plan_and_is_cancelled_at_once(server: Running) -> None:
+def test_a_queued_job_has_no_plan_yet_and_is_cancelled_at_once(server: Running) -> None:
     first = [submit(server, hard(100 + k, priority=100)) for k in range(server.service.settings.workers)]
     job = submit(server, hard(priority=-100))
     answer = server.client.get(job["links"]["plan"])
@@ -209,7 +209,7 @@ def test_jobs_are_found_by_their_problem(server: Running) -> None:
     assert {one["id"] for one in found} == {job["id"], same["id"]}
 
 
-def test_a_term_is_said_once(server: Running) -> None:
+def test_an_option_of_a_job_that_is_given_twice_is_refused(server: Running) -> None:
     body = {"problem": PROBLEM_EXAMPLE, "priority": 1}
     answer = server.client.post("/v1/jobs", json=body, params={"priority": 2})
     assert answer.json()["detail"] == "priority: must come in the body or in the query, got both"
@@ -218,7 +218,7 @@ def test_a_term_is_said_once(server: Running) -> None:
 
 
 @pytest.mark.parametrize("job_id", [NOBODY, "nobody", "%00", "a" * 36])
-def test_what_is_not_there_is_not_found(server: Running, job_id: str) -> None:
+def test_calls_about_an_unknown_job_answer_404(server: Running, job_id: str) -> None:
     for method, path in (("GET", ""), ("GET", "/events"), ("GET", "/plan"), ("DELETE", "")):
         answer = server.client.request(method, f"/v1/jobs/{job_id}{path}")
         assert (answer.status_code, answer.headers["content-type"]) == (404, "application/problem+json")

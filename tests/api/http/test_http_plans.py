@@ -89,7 +89,7 @@ def test_a_plan_that_may_become_better_is_requested_again(server: Running) -> No
         ("%00", 'must be sha256: and 64 hexadecimal digits, got "\\u0000"'),
     ],
 )
-def test_of_what_is_not_known_there_is_no_plan(server: Running, name: str, sentence: str) -> None:
+def test_a_hash_without_a_stored_plan_answers_404(server: Running, name: str, sentence: str) -> None:
     answer = server.client.get(f"/v1/plans/{name}")
     assert answer.json()["detail"] == f"problem_hash: {sentence}"
     assert (answer.status_code, answer.headers["content-type"]) == (404, "application/problem+json")

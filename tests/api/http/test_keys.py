@@ -179,7 +179,7 @@ def test_a_page_from_elsewhere_is_known_by_its_name(host: str | None, harmless: 
     assert is_harmless(host) is harmless
 
 
-def test_such_a_page_gets_in_where_that_is_said_only() -> None:
+def test_requests_for_an_unlisted_host_are_refused() -> None:
     lobby = Lobby()
     named = Settings(require_keys=False, hosts="memplan.example, Proxy.example")
     assert run(KeyGate(named, lobby._look_up).caller(None, headers={"host": "proxy.example:80"})) is ANY_CALLER

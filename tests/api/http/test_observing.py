@@ -112,7 +112,7 @@ def test_solves_are_counted_by_solver_stage_and_place() -> None:
     assert (found["memplan_plan_gap_bucket", "0.02"], found["memplan_plan_gap_bucket", "0.05"]) == (0, 1)
 
 
-def test_what_happens_is_counted() -> None:
+def test_each_event_increments_its_metric() -> None:
     metrics = Metrics()
     metrics.looked_up("hit")
     metrics.missed_deadline()

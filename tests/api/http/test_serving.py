@@ -83,7 +83,7 @@ def test_a_check_that_fails_or_never_answers_does_not_hold() -> None:
     assert anyio.run(readiness.lacks) == ("one", "two")
 
 
-def test_what_was_found_is_believed_for_a_while() -> None:
+def test_the_result_of_a_readiness_check_is_reused_for_a_while() -> None:
     asked = []
 
     async def holds() -> bool:

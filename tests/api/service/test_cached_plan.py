@@ -76,7 +76,7 @@ def test_an_answer_maps_onto_every_copy(data: Data, rng: random.Random, k: int) 
 
 
 @given(problem=tied_problems(5), rng=st.randoms(use_true_random=False), k=st.integers(1, 5))
-def test_so_does_one_with_constraints(problem: Problem, rng: random.Random, k: int) -> None:
+def test_an_answer_with_constraints_maps_onto_every_copy(problem: Problem, rng: random.Random, k: int) -> None:
     other = compiled(respelled(spelled(problem), rng, k))
     if not other.instance.unplaceable:
         check_translation(CompiledProblem.of(problem), other)
@@ -124,7 +124,7 @@ def test_a_proof_for_other_bytes_is_dropped_where_this_process_searched_these() 
 
 
 @pytest.mark.parametrize("size", [1, 8])
-def test_only_plans_are_kept(size: int) -> None:
+def test_the_cache_keeps_only_answers_that_have_a_plan(size: int) -> None:
     tight = Problem.model_validate(TWO | {"pools": [{"name": "sram", "size": size}]})
     assert CachedPlan.of(CompiledProblem.of(tight), SolveResult(solve(tight)), 1.0) is None
     content = b'{"pool": null, "offset": null, "used": [], "total": 0}'
@@ -132,7 +132,7 @@ def test_only_plans_are_kept(size: int) -> None:
     assert CachedPlan.read(older) is None
 
 
-def test_offsets_between_units_sink_to_whole_ones() -> None:
+def test_offsets_that_are_not_multiples_of_the_unit_are_lowered() -> None:
     asked = compiled(TWO)
     plan = Plan.model_validate(
         {"placements": [{"id": "b", "pool": "default", "offset": 9}, {"id": "a", "pool": "default", "offset": 1}]}
@@ -142,7 +142,7 @@ def test_offsets_between_units_sink_to_whole_ones() -> None:
     assert known.used == (3,)
 
 
-def test_a_plan_that_is_wrong_is_not_told(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_cached_plan_that_fails_the_verifier_is_not_returned(caplog: pytest.LogCaptureFixture) -> None:
     asked = compiled(TWO)
     wrong = replace(loose(asked, 0, 1), offset=column_of(asked, {"a": 0, "b": 1}))
     assert result_of(wrong, asked) is None
@@ -155,7 +155,7 @@ CLOSED: dict[str, Any] = {"buffers": CHAIN}
 SOUND: dict[str, Any] = {"buffers": [row | {"end": row["end"] + 2} for row in CHAIN]}
 
 
-def test_a_plan_tells_what_is_surely_not_meant() -> None:
+def test_a_plan_lists_probable_mistakes_in_its_problem() -> None:
     problem = Problem.model_validate(CLOSED)
     plan = memplan.solve(problem)
     assert [finding.rule for finding in plan.findings] == ["inclusive-ends"]

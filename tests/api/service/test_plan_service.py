@@ -48,7 +48,7 @@ def known_plan(problem: Problem, searched_s: float) -> tuple[CompiledProblem, Ca
         (HARD, 60.0, Options(time_limit_s=600.0), None),
     ],
 )
-def test_a_known_plan_answers_where_it_is_enough_and_is_a_start_elsewhere(
+def test_a_known_plan_is_the_answer_if_it_is_good_enough_and_otherwise_a_start(
     problem: Problem, searched_s: float, options: Options, reason: str | None
 ) -> None:
     async def day(room: Room) -> None:
@@ -241,7 +241,7 @@ def test_what_a_worker_would_get_too_late_is_tried_where_it_came_in() -> None:
     in_a_room(day)
 
 
-def test_what_must_be_the_same_everywhere_is_begun_anew_with_its_own_seed() -> None:
+def test_a_deterministic_search_starts_from_no_known_plan_and_with_its_own_seed() -> None:
     async def day(room: Room) -> None:
         room.workers.may_answer.set()
         options = Options(time_limit_s=60.0, deterministic=True, seed=5)

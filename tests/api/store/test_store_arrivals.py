@@ -34,7 +34,7 @@ def test_a_job_is_kept_as_it_was_submitted(store: Store) -> None:
     assert told(store, said.id) == ["queued"]
 
 
-def test_what_is_not_there_is_none(store: Store) -> None:
+def test_an_unknown_job_is_none_in_the_store(store: Store) -> None:
     assert store.jobs.find("nobody") is None
     assert store.jobs.request("nobody") is None
     assert store.jobs.ask_to_cancel("nobody") is None

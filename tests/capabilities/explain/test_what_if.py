@@ -87,7 +87,7 @@ def test_of_several_pools_the_next_bytes_are_worth_cost() -> None:
     assert [row.gain_if_dropped for row in found.buffers] == [(10, 10)] * 3
 
 
-def test_what_does_not_fit_is_asked_about_as_if_the_pool_had_no_size() -> None:
+def test_what_if_ignores_the_size_of_a_pool_in_which_nothing_fits() -> None:
     rows = [{"id": k, "size": 10 * k, "start": 0, "end": 1} for k in (1, 2)]
     found = what_if(Problem.model_validate({"buffers": rows, "pools": [{"size": 25}]}))
     assert found.peak == 30
@@ -148,7 +148,7 @@ def test_a_pool_that_another_one_follows_is_not_made_larger() -> None:
     assert [(row.pool, row.exact) for row in found.pools] == [("low", False), ("high", True)]
 
 
-def test_of_what_time_did_not_suffice_for_no_problem_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_if_builds_no_problem_once_its_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = [{"id": k, "size": 3 + k % 5, "start": k, "end": k + 4} for k in range(40)]
     problem = Problem.model_validate({"buffers": rows, "pools": [{"name": "only", "alignment": 2}]})
     plan, over, made = solve(problem), threading.Event(), list[object]()

@@ -125,7 +125,7 @@ def test_tensors_in_one_place_are_one_stack_of_buffers() -> None:
     assert rows["tensor_3"] == (5, ((2, 3),), "tensor_0")
 
 
-def test_inputs_that_compete_are_few() -> None:
+def test_at_most_ten_inputs_may_compete_to_be_overwritten() -> None:
     n = 11
     first = {"in": [*range(n)], "out": [n], "may_overwrite": [[0, j] for j in range(n)]}
     graph = graph_from({"size": [1] * (n + 1), "ops": [first, {"in": [*range(n)]}]})
@@ -145,7 +145,7 @@ def wrong(found: OrderAnswer, options: OrderOptions = COUNTED, graph: OperationG
     return CAPABILITY.refutes({"graph": graph, "options": options}, found)
 
 
-def test_an_answer_tells_the_same_when_it_is_read_again() -> None:
+def test_an_order_that_is_written_and_read_has_the_same_table() -> None:
     found = order(GRAPH, COUNTED)
     assert (found.peak, found.placed_peak, found.given_peak) == (107, 107, 206)
     assert list(CAPABILITY.lines(read_again(found))) == list(CAPABILITY.lines(found))

@@ -70,7 +70,7 @@ def test_only_a_local_caller_may_name_code_of_his_own() -> None:
         plan(ROOMY, options=PlanOptions(solver="os:getpid"))
 
 
-def test_what_was_written_says_the_same_to_people() -> None:
+def test_a_written_plan_has_the_same_table_when_read_again() -> None:
     for problem in (ROOMY, TIGHT):
         found = plan(problem, options=STEADY)
         read = TypeAdapter(Plan).validate_json(CAPABILITY.write(found))

@@ -39,7 +39,7 @@ def problem_of(*rows: tuple[str, int, int], **symbols: Any) -> SymbolicProblem:
     return SymbolicProblem.model_validate({"symbols": symbols, "alignment": 64, "buffers": buffers})
 
 
-def test_a_memory_of_the_least_batch_that_is_stated_is_found() -> None:
+def test_memory_for_the_least_batch_alone_is_reported_as_too_small() -> None:
     # As tvm planned before its pull request 18663: no bound above was stated, and that below was taken.
     problem = problem_of(("262144*batch", 0, 2), ("12288*batch", 0, 1), batch={"min": 2, "max": 64})
     offsets: dict[str, int | str] = {"t0": 0, "t1": "262144*batch"}
@@ -64,7 +64,7 @@ def test_a_program_of_memplan_is_valid_and_one_bound_lower_is_not() -> None:
     assert checked(problem, offsets, f"{arena} - 4096").status == "invalid"
 
 
-def test_what_is_found_is_what_every_value_shows() -> None:
+def test_verify_for_all_values_agrees_with_trying_every_value() -> None:
     statuses = []
     for seed in range(14):
         problem = drawn_problem(seed, most_buffers=6)

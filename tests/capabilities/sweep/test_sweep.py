@@ -56,7 +56,7 @@ def test_no_size_is_worse_than_a_smaller_one_even_where_there_is_no_time_to_sear
     assert all(verify(with_sizes(PROBLEM, {"fast": point.sizes[0]}), point.plan) == () for point in points)
 
 
-def test_a_larger_size_lends_its_bound_and_its_proof_to_smaller_ones() -> None:
+def test_the_bound_at_a_larger_size_holds_at_smaller_sizes() -> None:
     points = list(plans_by_size(PROBLEM, {"fast": (4, 5)}, planned))
     best = points[0].plan.model_copy(update={"cost": points[0].plan.cost})
     unproved = best.model_copy(update={"status": "feasible", "cost_lower_bound": 1.0, "proof": None, "gap": 0.5})
@@ -68,7 +68,7 @@ def test_a_larger_size_lends_its_bound_and_its_proof_to_smaller_ones() -> None:
     assert (told[0].plan.status, told[0].plan.cost_lower_bound) == ("feasible", best.cost)
 
 
-def test_a_plan_that_is_none_of_this_problem_is_no_start() -> None:
+def test_a_plan_of_another_problem_is_ignored_as_a_start() -> None:
     other = Problem.model_validate({"buffers": [{"id": "x", "size": 1, "start": 0, "end": 1}]})
     stranger = solve(other, time_limit_s=20)
     broken = solve(with_sizes(PROBLEM, {"fast": 9}), time_limit_s=20)

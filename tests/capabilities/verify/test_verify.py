@@ -50,7 +50,7 @@ def test_a_certificate_checks_what_nothing_else_does() -> None:
         }
 
 
-def test_a_plan_is_called_valid_with_a_word_of_claims_without_a_check() -> None:
+def test_the_claims_of_a_valid_plan_that_nothing_checks_are_listed_as_not_checked() -> None:
     plan = solve(ONE)
     said = list(lines(verify(ONE, plan)))
     assert said[0] == "valid, 2 placements"
@@ -99,7 +99,7 @@ def test_a_pool_of_one_buffer_is_at_its_least_and_nothing_is_reported_about_it_w
         ({"pools": [{"name": "p", "used": 13, "lower_bound": 13}], "proof": None}, "pools[0].lower_bound"),
     ],
 )
-def test_claims_that_nothing_gives_are_named(changed: dict[str, Any], claim: str) -> None:
+def test_claims_without_any_evidence_are_listed_as_not_checked(changed: dict[str, Any], claim: str) -> None:
     rows = [{"id": "b", "pool": "p", "offset": 0}, {"id": "a", "pool": "p", "offset": 8}]
     rows[0]["offset"], rows[1]["offset"] = 8, 0
     fields = {"status": "optimal", "lower_bound": 13, "peak": 13, "gap": 0.0, "placements": rows}
@@ -127,7 +127,7 @@ def test_what_a_plan_claims_of_its_infeasibility_is_checked_or_named() -> None:
     "wanted",
     [{"weighted": {"weights": {"fast": 1000, "slow": 1}, "sum": 0.0}}, {"cost_limit": 1e9}],
 )
-def test_no_certificate_proves_what_plans_for_other_wants_claim(wanted: dict[str, Any]) -> None:
+def test_a_certificate_does_not_prove_claims_of_a_plan_with_other_goals(wanted: dict[str, Any]) -> None:
     plan, text = certified_plan(TWO, profile="size")
     if "weighted" in wanted:
         used = {pool.name: pool.used or 0 for pool in plan.pools}
@@ -145,7 +145,7 @@ def test_buffers_of_a_finding_that_are_none_are_refused(buffers: object) -> None
         Plan.model_validate({"findings": [{"rule": "r", "message": "m", "buffers": buffers}]})
 
 
-def test_an_optimal_plan_whose_cost_is_above_its_bound_is_none() -> None:
+def test_an_optimal_plan_with_a_cost_above_its_bound_is_a_violation() -> None:
     plan = solve(TWO, profile="speed")
     assert plan.cost is not None
     low = plan.model_copy(update={"cost_lower_bound": plan.cost - 1})

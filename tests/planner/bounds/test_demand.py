@@ -52,12 +52,12 @@ def test_of_two_that_may_share_the_larger_one_counts(pairs: list[list[str]], pea
     assert bound(*STEPS, may_share=pairs) == peak
 
 
-def test_of_equals_one_counts() -> None:
+def test_of_two_equal_buffers_that_may_share_one_counts() -> None:
     rows = [alive("a", 5, 0, 2), alive("b", 5, 1, 3), alive("c", 2, 0, 3)]
     assert bound(*rows, may_share=[["a", "b"]]) == 7
 
 
-def test_what_may_share_counts_while_its_partner_is_dead() -> None:
+def test_a_buffer_that_may_share_counts_in_full_while_its_partner_is_dead() -> None:
     holes = {"id": "b", "size": 7, "lifetimes": [[1, 2], [6, 7]]}
     rows = [alive("a", 5, 0, 9), holes, alive("c", 4, 4, 5)]
     instance = compile_problem(Problem.model_validate({"buffers": rows, "may_share": [["a", "b"]]}))

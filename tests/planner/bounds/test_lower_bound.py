@@ -70,7 +70,7 @@ def test_buffers_of_a_witness_conflict_pairwise(problem: Problem) -> None:
         (bound(A, B, pools=[{"name": "x", "cost": 2}, {"name": "y"}], objective="cost"), (0.0, 0, 7), "live-set"),
     ],
 )
-def test_each_kind_of_bound(found: Bound, score: tuple[float, ...], kind: str) -> None:
+def test_each_kind_of_bound_has_its_score_and_its_witness(found: Bound, score: tuple[float, ...], kind: str) -> None:
     assert (found.score, found.witness.kind) == (score, kind)
     assert found.nothing_fits is None
 

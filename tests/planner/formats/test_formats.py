@@ -91,7 +91,7 @@ def test_json_says_all_of_a_problem_and_a_table_says_what_it_cannot(problem: Pro
 
 
 @given(data=st.binary(max_size=200), name=st.sampled_from((None, "x.json", "x.csv")))
-def test_whatever_the_bytes_are_they_are_read_or_refused(data: bytes, name: str | None) -> None:
+def test_any_bytes_are_read_as_a_problem_or_refused_as_wrong_input(data: bytes, name: str | None) -> None:
     with contextlib.suppress(InputError):
         assert isinstance(read_problem(data, name), Problem)
 

@@ -110,7 +110,7 @@ def test_rows_are_checked_however_many_there_are() -> None:
         ({"pools": [{"name": "x"}, {"name": "y"}]}, "pools (2 of them): cannot be written to a table"),
     ],
 )
-def test_what_a_table_cannot_say_of_a_problem_is_refused(fields: dict[str, object], sentence: str) -> None:
+def test_a_rule_of_the_problem_that_csv_cannot_express_is_refused(fields: dict[str, object], sentence: str) -> None:
     rows = [{"id": name, "size": 1, "start": 0, "end": 1} for name in "ab"]
     problem = Problem.model_validate({"buffers": rows, **fields})
     with pytest.raises(FormatError) as error:

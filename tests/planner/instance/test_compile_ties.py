@@ -82,7 +82,7 @@ def test_a_group_that_is_wider_than_any_pool_is_unplaceable(distance: int) -> No
     assert instance.unplaceable == (0, 1, 2, 3)
 
 
-def test_a_conflict_between_members_that_lie_apart_asks_nothing() -> None:
+def test_a_conflict_within_a_group_whose_members_cannot_overlap_adds_no_rule() -> None:
     assert "conflicts" not in compiled(A, B | relative("a", 4), conflicts=[["b", "a"], ["a", "a"]]).features
 
 

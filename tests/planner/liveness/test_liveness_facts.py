@@ -25,7 +25,7 @@ def facts() -> Analysis:
     return analyse(program(MAIN, f=F, g=G, idle=IDLE))
 
 
-def test_each_step_says_what_takes_it_and_what_is_alive() -> None:
+def test_each_step_has_its_path_its_operation_and_its_live_bytes() -> None:
     assert [(step.time, step.path, step.label, step.live_bytes) for step in facts().steps] == [
         (0, "main/0:f/0", "op", 64),
         (1, "main/0:f/1", "op", 64),
@@ -127,7 +127,7 @@ def test_a_wrong_lifetime_that_the_verifier_believes_is_caught() -> None:
     assert clobbered(CHAIN, placed) == {("main/a", "main/2")}
 
 
-def test_it_may_take_three_iterations_to_lose_something() -> None:
+def test_a_value_that_is_lost_in_the_third_iteration_of_a_loop_is_found() -> None:
     body = loop(choice([op("-> a")], [op("-> b")], [op("a ->")]))
     assert clobbered(program(function(body, a=4, b=4)), plan(a=0, b=3)) == {("main/a", "main/0.0.2.0")}
 

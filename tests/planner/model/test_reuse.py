@@ -60,12 +60,12 @@ def test_the_bound_of_the_peak_is_one_of_all_plans_whatever_they_cost() -> None:
     ],
     ids=["one pair may lie apart", "an alias is its buffer", "what is alive together shares no bytes"],
 )
-def test_the_least_price(reuse: object, cost: int) -> None:
+def test_solve_finds_the_least_price_of_pairs_that_share_bytes(reuse: object, cost: int) -> None:
     plan = memplan.solve(problem(reuse=reuse), time_limit_s=20)
     assert (plan.status, plan.cost) == ("optimal", cost)
 
 
-def test_the_least_price_at_the_least_peak() -> None:
+def test_with_peak_before_cost_solve_finds_the_least_price_at_the_least_peak() -> None:
     plan = memplan.solve(problem(objective=["peak", "cost"]), time_limit_s=20)
     assert (plan.status, plan.peak, plan.cost) == ("optimal", 96, 3)
     free = memplan.solve(

@@ -121,7 +121,7 @@ def test_a_capacity_that_equals_a_peak_costs_neither_plan_nor_proof(tmp_path: Pa
     run(linked(tmp_path / "capacities", "capacities.cpp", "g++", "-std=c++20"), str(200 * DEPTH))
 
 
-def test_nonsense_is_refused_with_the_row_and_the_rule(sanitized: Path) -> None:
+def test_random_nonsense_in_c_is_refused_with_the_row_and_the_rule(sanitized: Path) -> None:
     run(sanitized / "fuzz", str(20_000 * DEPTH), "0")
 
 

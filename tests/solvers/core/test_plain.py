@@ -113,7 +113,7 @@ def test_the_search_that_a_call_begins_goes_on_as_one_of_the_thread_does() -> No
 
 
 @pytest.mark.parametrize("limits", [Limits(seconds=1e-9), Limits(nodes=10**9, seconds=1e-9)])
-def test_a_call_without_time_begins_nothing(limits: Limits) -> None:
+def test_a_call_without_time_starts_no_search(limits: Limits) -> None:
     start = start_of(full_load(24, n=40, live=6), limits)
     assert (start.rule, start.exact) == (-1, None)
 
@@ -131,7 +131,7 @@ def test_a_call_without_time_begins_nothing(limits: Limits) -> None:
         {"objective": "cost"},
     ],
 )
-def test_what_is_not_plain_is_left_to_the_usual_way(asked: dict[str, Any]) -> None:
+def test_problems_with_any_other_rule_do_not_take_the_short_way(asked: dict[str, Any]) -> None:
     rows = [{"id": i, "size": 4, "start": 0, "end": 2} for i in range(3)]
     assert suits(Problem(buffers=rows)) and suits_instance(compile_problem(Problem(buffers=rows)))  # noqa: PT018
     assert not suits(Problem(buffers=rows, **asked))
@@ -204,7 +204,7 @@ def test_a_plan_at_its_bound_is_shown_to_be_right_and_no_change_of_it_that_the_v
         {"buffers": [{"id": 0, "size": 64, "lifetimes": [[0, 1], [2, 3]]}, *ROWS[1:]]},
     ],
 )
-def test_of_a_problem_with_any_other_rule_nothing_is_shown(more: dict[str, Any]) -> None:
+def test_the_short_check_claims_nothing_about_a_problem_with_other_rules(more: dict[str, Any]) -> None:
     plain = Problem(buffers=ROWS)
     plan = solve(plain)
     assert is_shown_valid(plain, plan)

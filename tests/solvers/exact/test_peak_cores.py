@@ -64,7 +64,7 @@ def test_the_result_is_a_plan_of_the_whole() -> None:
 @pytest.mark.drawn
 @pytest.mark.parametrize("feature", FEATURES)
 @pytest.mark.slow
-def test_no_core_claims_too_much(feature: str) -> None:
+def test_no_core_claims_a_bound_above_the_optimum(feature: str) -> None:
     for seed in seeds(8):
         problem = tight_problem(seed, feature)
         least = oracle.best_score(problem)

@@ -69,7 +69,7 @@ MIXED = [*small_problems(seed=11, count=50 * DEPTH, most=6), *(tied_problem(seed
 
 @pytest.mark.drawn
 @pytest.mark.parametrize("scale", [1, 64])
-def test_no_plan_is_cut_off(scale: int) -> None:
+def test_the_integer_program_admits_every_valid_plan(scale: int) -> None:
     rng = random.Random(7)
     plans = 0
     for problem in MIXED:
@@ -84,7 +84,7 @@ def test_no_plan_is_cut_off(scale: int) -> None:
     assert plans > 130
 
 
-def test_overlapping_assignments_are_cut_off() -> None:
+def test_the_integer_program_excludes_overlapping_buffers() -> None:
     instance = compile_problem(buffers((0, 2, 3), (1, 3, 4)))
     boxes, program = asked(instance)
     plan = Assignment(column([0, 0]), column([0, 2]), (6,), "wrong")
@@ -95,7 +95,7 @@ def test_overlapping_assignments_are_cut_off() -> None:
     assert broken(part, values[columns]) != []
 
 
-def test_twins_keep_their_order() -> None:
+def test_identical_buffers_are_stacked_in_one_fixed_order() -> None:
     instance = compile_problem(buffers((0, 3, 3), (0, 3, 3), (0, 3, 4), (2, 4, 3), (3, 5, 3)))
     boxes, program = asked(instance)
     assert list(boxes.twins()) == [(0, 1)]

@@ -33,7 +33,7 @@ each_engine = pytest.mark.parametrize("engine", TAKEN)
 
 @pytest.mark.drawn
 @pytest.mark.parametrize("engine", ["cp-sat", "highs"])
-def test_it_counts_what_pairs_cost(engine: str) -> None:
+def test_the_program_counts_the_prices_of_pairs(engine: str) -> None:
     # Of the last three the best plan is on a grid that no row of the program holds.
     problems = [priced_tied_problem(seed) for seed in (*range(12 * DEPTH), 700_847, 701_366, 702_738)]
     for problem, answer in zip(problems, ask(engine, [Job(problem) for problem in problems]), strict=True):
@@ -48,7 +48,7 @@ def test_it_counts_what_pairs_cost(engine: str) -> None:
 
 
 @each_engine
-def test_it_proves_the_small_public_set(engine: str) -> None:
+def test_an_engine_proves_the_small_public_problems(engine: str) -> None:
     entries = public_problems.recorded("minimalloc_small")
     answers = ask(engine, [Job(public_problems.problem(f"minimalloc_small/{entry['file']}")) for entry in entries])
     assert [answer.is_proved for answer in answers] == [True] * len(entries)
@@ -56,7 +56,7 @@ def test_it_proves_the_small_public_set(engine: str) -> None:
 
 
 @each_engine
-def test_it_takes_the_start(engine: str) -> None:
+def test_an_engine_starts_from_the_plan_that_is_given(engine: str) -> None:
     # No plan is asked for at a bound of the cost, so it is minimised at once.
     pools = [{"name": "fast", "size": 41, "cost": 1.0}, {"name": "slow", "cost": 2.0}]
     problem = with_fields(ring(20, 21, 20, 21, 20), pools=pools, objective="cost")

@@ -101,7 +101,7 @@ def test_a_plan_at_the_bound_is_requested_first_and_then_higher_in_growing_steps
     assert search.claims == {"engine": (45,)}
 
 
-def test_where_all_is_refused_nothing_fits() -> None:
+def test_if_an_engine_refutes_every_capacity_nothing_fits() -> None:
     instance = ring(*LONG, pools=[{"name": "small", "size": 60}])
     search = searching(instance)
     engine = MipEngine(refused=99)

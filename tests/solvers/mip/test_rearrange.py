@@ -59,14 +59,14 @@ def test_a_part_leaves_some_orders_free_and_holds_the_plan_it_is_of(share: float
     )
 
 
-def test_what_is_counted_stands_above_the_floor_of_each_live_set() -> None:
+def test_the_heights_of_a_plan_are_counted_above_the_floor_for_each_live_set() -> None:
     plan = parts(floor=10).rated(column(np.zeros(len(ROWS))), STACK)
     at_once = ((0, 1, 2), (1, 2, 3), (2, 3, 4), (3, 4, 5), (4, 5, 6), (5, 6, 7))
     ends = STACK + SIZES
     assert sorted(plan.heights) == sorted(max(0, max(ends[b] for b in alive) - 10) for alive in at_once)
 
 
-def test_a_shaken_plan_is_another_that_is_no_higher_than_the_best() -> None:
+def test_a_shaken_plan_is_valid_differs_and_is_no_higher_than_the_best() -> None:
     its = parts(floor=10)
     plan = its.rated(column(np.zeros(len(ROWS))), STACK)
     shaken = its.shaken(plan)

@@ -66,7 +66,7 @@ def test_whatever_is_left_of_a_plan_becomes_a_right_one_or_none(seed: int) -> No
     peak(problem, plan.model_copy(update={"placements": wrong}))
 
 
-def test_plans_of_nothing_start_nothing() -> None:
+def test_an_empty_plan_is_no_start_and_no_error() -> None:
     problem = random_problem(1, 5)
     assert peak(problem, Plan()) is None
     assert solve(problem, start=Plan()).status == "optimal"

@@ -131,7 +131,7 @@ def test_a_plan_is_found_and_told_of_where_the_quick_orders_have_a_fault(
     assert [row.getMessage()[:7] for row in caplog.records] == ["greedy:"]
 
 
-def test_a_claim_is_put_to_others_until_one_agrees() -> None:
+def test_a_claim_of_infeasibility_is_checked_by_other_solvers_until_one_agrees() -> None:
     search = search_for(FULL_RING)
     assert stages.run(FULL_RING, search, [[false_claims.row("denies")]]) == []
     assert search.stop_reason == "proved"

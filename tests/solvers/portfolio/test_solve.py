@@ -180,7 +180,7 @@ def test_a_claim_of_infeasibility_is_not_believed_where_a_plan_is_known(liars: N
     assert (plan.status, plan.stop_reason, plan.peak) == ("feasible", "work_limit", 6)
 
 
-def test_an_engine_that_says_rightly_that_nothing_fits_is_borne_out_by_another(liars: None) -> None:
+def test_infeasibility_is_reported_once_a_second_engine_confirms_it(liars: None) -> None:
     plan = solve(FULL_RING, solver="denies", time_limit_s=60)
     assert (plan.status, plan.stop_reason) == ("infeasible", "proved")
 
@@ -247,7 +247,7 @@ def test_differences_must_be_declared() -> None:
     assert not says_so(b'{"reproducible": false, "disturbed_by": null}')
 
 
-def test_what_is_proved_of_few_buffers_is_asked_twice(
+def test_a_proof_about_few_buffers_is_repeated_before_it_is_believed(
     liars: None, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(one_search, "_TRUSTED", frozenset({"exaggerates", "few"}))

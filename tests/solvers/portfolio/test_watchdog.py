@@ -41,7 +41,7 @@ def test_a_search_cancelled_before_its_start_does_nothing() -> None:
         assert running.stop_reason == "cancelled"
 
 
-def test_many_are_watched_by_one_thread() -> None:
+def test_one_thread_watches_many_searches() -> None:
     cancelled = threading.Event()
     searches = [search(60) for _ in range(20)]
     with watched(first := search(60), cancelled):

@@ -20,7 +20,7 @@ _WHERE = {"PYTHONPATH": str(Path(__file__).parents[3])}
 _MODULE = "tests.support.answering"
 
 
-def test_what_a_child_answers_comes_with_its_arrays() -> None:
+def test_an_answer_of_a_child_process_keeps_its_arrays() -> None:
     with ChildProcess(_MODULE, environment=_WHERE) as child:
         child.give("arrays")
         number, found = child.answer()

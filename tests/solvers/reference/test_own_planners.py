@@ -139,13 +139,13 @@ def test_answers_come_in_many_shapes(answer: object, rows: list[tuple[int, int, 
         ({"a": (["x"], 0)}, "must return an offset, or a pool and an offset"),
     ],
 )
-def test_answers_that_are_none_are_refused(answer: object, sentence: str) -> None:
+def test_a_planner_that_returns_no_rows_of_offsets_is_refused(answer: object, sentence: str) -> None:
     with pytest.raises(OptionError) as caught:
         rows_of(PROBLEM, answer)
     assert sentence in str(caught.value)
 
 
-def test_names_that_are_none_are_refused() -> None:
+def test_a_planner_name_that_is_not_module_and_function_is_refused() -> None:
     for name in ("mine:", ":plan", "mine:a b", "a/b:c", "mine:a:b"):
         with pytest.raises(OptionError, match="must be MODULE:FUNCTION"):
             memplan.solve(PROBLEM, solver=name)

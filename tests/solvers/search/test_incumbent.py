@@ -45,7 +45,7 @@ def test_an_assignment_at_the_bound_ends_the_search() -> None:
     assert search.stop_reason == "proved"
 
 
-def test_the_weaker_of_two_engines_bounds_is_accepted() -> None:
+def test_of_two_engines_bounds_the_lower_one_is_accepted() -> None:
     search = search_for(RING)
     search.offer_bound((4,), "cp-sat")
     search.offer_bound((3,), "highs")
@@ -83,7 +83,7 @@ def test_that_nothing_fits_is_never_believed_against_a_plan(by: str) -> None:
     assert not search.is_over
 
 
-def test_a_claimed_bound_is_open_where_the_best_plan_meets_it_and_until_it_is_believed() -> None:
+def test_a_claimed_bound_that_the_best_plan_meets_stays_open_until_a_second_engine_agrees() -> None:
     search = search_for(RING)
     seen = []
     for bound, by in (((3,), "cp-sat"), ((4,), "highs")):

@@ -79,7 +79,7 @@ def test_scratch_that_is_not_known_is_reported_and_no_plan_is_exported_that_may_
         export("tflite", lay_out(found.problem, solve(found.problem), CUSTOM), "model")
 
 
-def test_no_saving_is_promised_where_scratch_is_not_known() -> None:
+def test_compare_reports_no_saving_if_the_scratch_of_a_kernel_is_unknown() -> None:
     found = compare(CUSTOM, CompareOptions(time_limit_s=1))
     assert (found.saved, found.saved_percent, found.memplan_reordered) == (None, None, None)
     assert compare(AVERAGES, CompareOptions(time_limit_s=1)).saved == 0

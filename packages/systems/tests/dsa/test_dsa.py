@@ -59,7 +59,7 @@ def test_pools_buffers_and_prices() -> None:
         ("colocations", [{"first": 0, "second": 1}], set()),
     ],
 )
-def test_each_rule(rule: str, entries: list[Data], conflicts: set[tuple[int, int]]) -> None:
+def test_each_rule_of_a_dsa_problem_is_read(rule: str, entries: list[Data], conflicts: set[tuple[int, int]]) -> None:
     found = problem(constraints={rule: entries})
     assert set(found.conflicts) == conflicts
     assert found.objective == "fit"

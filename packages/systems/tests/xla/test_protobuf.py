@@ -53,6 +53,6 @@ def test_errors_are_reported_with_their_place(data: bytes, sentence: str) -> Non
         ProtobufMessage.root(data, "root").integer(1, "count")
 
 
-def test_a_number_is_no_message() -> None:
+def test_a_number_read_as_a_message_is_an_error() -> None:
     with pytest.raises(FormatError, match=r"root\.inner: must have a length, got the integer 3"):
         ProtobufMessage.root(field(1, 3), "root").message(1, "inner")

@@ -181,7 +181,7 @@ def test_steps_are_parts_of_a_row_where_those_in_front_make_several_for_one() ->
     assert result.checked == (0,)
 
 
-def test_what_widens_a_pixel_is_made_again_where_the_narrow_tensor_rolls() -> None:
+def test_an_expansion_is_recomputed_from_rolling_rows_of_its_narrow_input() -> None:
     net = Network()
     narrow = net.conv(net.conv(net.input(24, 24, 3), 8, 3), 4, 1)
     net.conv(net.depthwise(net.conv(narrow, 48, 1), 7), 4, 1)

@@ -212,7 +212,7 @@ def test_a_point_runs_as_the_document_says(way: dict[str, Any], kinds: set[str])
     assert seen >= {"whole", "tiles", "again", *kinds}
 
 
-def test_a_buffer_elsewhere_than_told_makes_a_difference() -> None:
+def test_executing_a_point_at_wrong_offsets_changes_its_output() -> None:
     graph = small()
     told = cascade(graph).model_dump(mode="json", by_alias=True)
     point = told["points"][-1]

@@ -108,7 +108,7 @@ def test_a_reserved_range_is_named() -> None:
     assert [(rule.rule, rule.value) for rule in found.rules] == [("reserved", (50, 1))]
 
 
-def test_a_live_set_needs_no_question() -> None:
+def test_a_live_set_above_the_capacity_is_the_reason_without_any_search() -> None:
     problem = public_problems.problem("tflite/kws_dscnn_int8.csv")
     peak = solve(problem).peak
     assert peak is not None
@@ -136,7 +136,7 @@ def test_an_optimum_above_the_live_sets_is_explained_by_a_core() -> None:
         assert solve(cut_down(sized(problem, peak - 1), rest, ())).status == "optimal"
 
 
-def test_in_two_pools_the_confined_buffers_are_the_reason() -> None:
+def test_buffers_confined_to_one_of_two_pools_are_the_reason() -> None:
     rows = [{"id": k, "size": 6, "start": 0, "end": 3, "pools": ["fast"]} for k in range(3)]
     rows += [{"id": 9, "size": 50, "start": 0, "end": 3}]
     pools = [{"name": "fast", "size": 10}, {"name": "slow", "size": 100}]

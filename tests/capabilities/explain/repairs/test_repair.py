@@ -100,7 +100,7 @@ def test_an_operation_in_place_is_the_first_repair() -> None:
 @pytest.mark.parametrize(
     "more", [{"bank": [{"buffers": ["x", "y"]}]}, {"may_share": [["x", "z"]], "conflicts": [["y", "z"]]}]
 )
-def test_two_that_entries_name_are_no_aliases_in_place(more: dict[str, Any]) -> None:
+def test_buffers_named_by_other_rules_are_not_proposed_for_sharing_in_place(more: dict[str, Any]) -> None:
     rows = [{"id": "x", "size": 10, "start": 0, "end": 2}, {"id": "y", "size": 10, "start": 1, "end": 3}]
     rows.append({"id": "z", "size": 5, "start": 0, "end": 2})
     pools = [{"size": 15, "bank_size": 4}]

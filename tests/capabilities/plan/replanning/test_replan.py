@@ -186,7 +186,7 @@ def test_a_plan_that_costs_more_to_keep_places_has_no_bounds_of_the_cheapest() -
     assert verify(problem, replan(problem, Plan.model_validate({"placements": places}))) == ()
 
 
-def test_costs_stay_what_they_were() -> None:
+def test_keeping_places_never_raises_the_cost() -> None:
     pools = [{"name": "fast", "size": 8, "cost": 1}, {"name": "slow", "cost": 5}]
     rows = [{"id": k, "size": 4, "start": 0, "end": 2, "traffic": 10 * k} for k in range(4)]
     problem = of(*rows, pools=pools, objective="cost")
@@ -199,7 +199,7 @@ def test_costs_stay_what_they_were() -> None:
 @pytest.mark.parametrize(
     "old", [None, Plan(), Plan.model_validate({"placements": [{"id": 9, "pool": "x", "offset": 3}]})]
 )
-def test_plans_that_say_nothing_keep_nothing(old: Plan | None) -> None:
+def test_an_old_plan_without_usable_placements_keeps_no_buffer_in_place(old: Plan | None) -> None:
     plan = replan(of(FEW), old)
     assert plan.kept is not None
     assert (plan.kept.stayed, plan.kept.moved, plan.kept.proved) == (0, 0, True)

@@ -135,7 +135,7 @@ def test_random_numbers_are_those_of_the_c_library() -> None:
     assert [random() for _ in range(5)] == [1012484, 1716955679, 1792309082, 229610924, 1639479903]
 
 
-def test_a_pair_that_meets_twice_counts_twice() -> None:
+def test_a_pair_of_buffers_that_is_alive_together_twice_is_listed_twice() -> None:
     rows = [
         {"id": "a", "size": 1, "start": 0, "end": 9},
         {"id": "b", "size": 1, "lifetimes": [[1, 2], [3, 4]]},
