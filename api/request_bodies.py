@@ -87,6 +87,8 @@ class BodyShape:
 
     def meant(self, name: str, value: object) -> str:
         """Return the hint for an unknown field: the field that is most likely meant."""
+        if name == "kind" and isinstance(value, str) and value in CAPABILITIES:
+            return f" (did you mean POST /v1/jobs?kind={value}?)"
         if name in self.own:
             return f" (did you mean {self.inputs[0]}.{name}?)"
         if near := did_you_mean(name, [*self.inputs, "options"]):

@@ -32,7 +32,8 @@ def _database(url: str) -> str:
 
     # The value may hold a password, and is not shown.
     if not url.startswith(_SCHEMES):
-        raise PydanticCustomError("rule", "must begin with sqlite:// or postgresql://")
+        scheme = f'"{url.partition("://")[0]}://..."' if "://" in url else "no ://"
+        raise PydanticCustomError("rule", f"must begin with sqlite:// or postgresql://, got {scheme[:20]}")
     try:
         make_url(url)
     except (ArgumentError, ValueError):

@@ -46,6 +46,13 @@ _NAMES = {
     "solvers.search.result": "Progress",
 }
 """By module, the public names that belong to no single question."""
+_OTHER_WORDS = {
+    "read_problem": "load read open parse load_problem read_csv read_json",
+    "write_plan": "save write dump save_plan",
+    "plan": "optimize pack allocate",
+    "memplan.api.client.http.Client": "client",
+}
+"""Names, by what other libraries call them."""
 
 
 @cache
@@ -67,7 +74,8 @@ def __getattr__(name: str) -> object:
     if name in ("torch", "tvm"):  # modules of their own, as they import torch and tvm
         return import_module(f"memplan.{name}")
     if name not in _modules():
-        near = import_module("memplan.planner.errors.did_you_mean").did_you_mean(name, _modules())
+        did_you_mean = import_module("memplan.planner.errors.did_you_mean").did_you_mean
+        near = did_you_mean(name, _modules(), _OTHER_WORDS, 0.75)
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}{near or ' (dir(memplan) lists all)'}")
     if (row := import_module("memplan.capabilities").questions().get(name)) is not None and row.deprecated:
         import_module("warnings").warn(

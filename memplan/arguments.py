@@ -36,7 +36,6 @@ _ARGUMENTS = {
     _CONTROL: "Ends the call early, bounds its time, and hears of its progress.",
 }
 """The documentation of questions' arguments that are not options."""
-_ELSEWHERE = {"the environment variable MEMPLAN_THREADS": "threads num_threads jobs workers"}
 _END_S = 3.0
 """The time that a cancelled call has for ending."""
 _WARNED = "never-alive"
@@ -68,7 +67,7 @@ def checked(function: F, verified: Callable[[dict[str, Any], Any, Any], Any] | N
             bound = signature.bind(*given, **named)
         except TypeError as error:
             wrong = next((name for name in named if name not in signature.parameters), "")
-            hint = _of_problem(wrong, signature) or did_you_mean(wrong, [*signature.parameters, *fields], _ELSEWHERE)
+            hint = _of_problem(wrong, signature) or did_you_mean(wrong, [*signature.parameters, *fields], None, 0.75)
             if not hint and wrong and fields:
                 hint = unknown_option(wrong, fields).removeprefix("is not a known field")
             hint = hint or f": {_call(function, is_full=not wrong)}"
@@ -277,6 +276,8 @@ def _way(function: Callable[..., Any], name: str, value: object, kinds: Mapping[
         return f" (did you mean {_OPTIONS}={type(value).__name__}(...)?)"
     if isinstance(value, list | tuple) and kinds[name][:1] and kinds[name][0].__name__ == "Problem":
         return ": write memplan.Problem(buffers=[...])"
+    if name == "sizes":
+        return ': write {"sram": [65536, 131072]}'
     taker = _TAKERS.get(type(value).__name__)
     is_swapped = any(type(value) in each for each in kinds.values())
     return f", which {taker} takes" if taker and not is_swapped else f": {_call(function)}"

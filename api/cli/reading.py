@@ -16,7 +16,7 @@ from memplan.api.cli.streams import STANDARD, read_as, read_bytes, say
 from memplan.capabilities.capability import Capability
 from memplan.capabilities.inputs.question import Input, Question, read_inputs
 from memplan.capabilities.reading import OF_PLANS, Reader, ReadOptions, reading_of_plan
-from memplan.planner.errors import FileError, InputError, Option, OptionError, ProblemError
+from memplan.planner.errors import FileError, InputError, Option, OptionError, ProblemError, shown
 from memplan.planner.model.problem import Problem
 
 
@@ -87,6 +87,9 @@ def _read_in_turn(line: CommandLine, reader: Reader, given: Mapping[str, Any]) -
         except FileError as error:
             if f"save_{each.name}" in given:
                 return _saved_later(line, each, argument, error)
+            if each.named_by_flag and not Path(argument).suffix and str(error).endswith(here := f" in {Path.cwd()}"):
+                rule = f"must be a file, got {shown(argument)}, and there is none{here} ({each.help})"
+                raise FileError(f"{as_flag(Option(each.name))}: {rule}") from None
             raise
 
     settled = read_inputs(capability.inputs, given, read, reader)

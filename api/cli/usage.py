@@ -5,7 +5,8 @@ from __future__ import annotations
 import inspect
 import re
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from difflib import get_close_matches
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -17,17 +18,16 @@ from memplan.api.cli.flag_names import dashed, spelled
 from memplan.capabilities import FORMER_NAMES
 from memplan.capabilities.capability.registry import CAPABILITIES
 from memplan.planner.errors import OptionError, sentences
-from memplan.planner.errors.did_you_mean import FORMATS, OPTIONS, OtherWords, meant
+from memplan.planner.errors.did_you_mean import OtherWords, meant, other_words
 from memplan.planner.errors.extras import more_of_systems
 from memplan.planner.systems import systems
 
-_VALUES: OtherWords = {
-    **FORMATS,
-    "flash": "rom",
-    "placed": "plan arena offsets",
-    "alive": "live liveness peak",
+_COMMANDS: Mapping[str, OtherWords] = {
+    "memplan": {"--version": "version"},
+    "memplan keys": {"revoke": "rm remove delete del", "add": "create new make"},
 }
-"""Allowed values of flags."""
+_NEAR = 0.75
+_NEAR_COMMAND = re.compile(r"(No such command '(.*)'\.) Did you mean '(.*)'\?")
 _CHOICE = re.compile(r"'([^']*)' is not one of (.*)")
 
 
@@ -36,6 +36,11 @@ def use_own_words(error: Any) -> None:
     if isinstance(error.__cause__, ValidationError) and error.message.startswith("Input "):
         error.message = sentences(error.__cause__)[0]
     error.message = error.message.removeprefix("Value error, ")
+    # click also suggests words that are hardly like the one that was given.
+    if getattr(error, "possibilities", None):
+        error.possibilities = get_close_matches(error.option_name, error.possibilities, cutoff=_NEAR)
+    if (near := _NEAR_COMMAND.fullmatch(error.message)) and not get_close_matches(near[2], [near[3]], cutoff=_NEAR):
+        error.message = near[1]
 
 
 def hints(error: Any, arguments: Sequence[str]) -> Iterator[str]:
@@ -45,11 +50,13 @@ def hints(error: Any, arguments: Sequence[str]) -> Iterator[str]:
         yield f"did you mean `memplan {shlex.join(['plan', *arguments])}`?"
     elif message.startswith("No such command") and arguments[0] in FORMER_NAMES:
         yield f"did you mean `memplan {FORMER_NAMES[arguments[0]]}`?"
-    elif message.startswith("No such command") and not getattr(error, "possibilities", None):
-        yield "`memplan --help` lists all commands"
+    elif message.startswith("No such command"):
+        group = error.ctx.command_path
+        near = meant(message.split("'")[1], (), _COMMANDS.get(group))
+        yield f"did you mean `{group} {near}`?" if near else f"`{group} --help` lists all commands"
     elif (option := getattr(error, "option_name", None)) and message.startswith("No such option"):
         flags = {flag for each in command.params for flag in each.opts} if command is not None else set()
-        here = {f"--{name}": words for name, words in OPTIONS.items() if f"--{name}" in flags}
+        here = {f"--{name}": words for name, words in other_words("options").items() if f"--{name}" in flags}
         if (flag := meant(option.lstrip("-"), (), here)) is not None:
             yield f"did you mean {flag}?"
         elif others := [name for name in CAPABILITIES if option in dict(_options(name))]:
@@ -57,10 +64,11 @@ def hints(error: Any, arguments: Sequence[str]) -> Iterator[str]:
         elif len(option) == 2 and (longer := sorted(flag for flag in flags if flag.startswith(f"-{option}"))):
             yield f"did you mean {' or '.join(longer)}?"
         elif not getattr(error, "possibilities", None):
-            yield f"`memplan {arguments[0]} --help` says which options there are"
+            yield f"`{error.ctx.command_path} --help` says which options there are"
     elif match := _CHOICE.search(message):
         choices = re.findall(r"'([^']*)'", match[2])
-        values = {**_VALUES, **{target: words for each in systems() for target, words in each.other_targets.items()}}
+        targets = {target: words for each in systems() for target, words in each.other_targets.items()}
+        values = {**other_words("values"), **targets}
         here = {choice: values.get(choice, "") for choice in choices}
         value, default = meant(match[1], choices, here), getattr(getattr(error, "param", None), "default", None)
         if "--to" in getattr(getattr(error, "param", None), "opts", ()) and (more := more_of_systems()):
@@ -81,7 +89,8 @@ def hints(error: Any, arguments: Sequence[str]) -> Iterator[str]:
         if "PLAN" in missing[1] and len(arguments) > 1:
             yield f"`memplan plan {shlex.quote(arguments[1])} -o plan.json` writes a plan"
     elif getattr(error, "param", None) is not None and "did you mean" not in message:
-        occurrences = [word for flag, word in pairwise(arguments) if flag in error.param.opts]
+        words = [part for word in arguments for part in (word.split("=", 1) if word[:2] == "--" else [word])]
+        occurrences = [word for flag, word in pairwise(words) if flag in error.param.opts]
         if occurrences:
             default = error.param.default
             about = str(getattr(error.param, "help", None))

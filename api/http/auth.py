@@ -80,7 +80,8 @@ class KeyGate:
         key = await self._known(key_id) if key_id else None
         # A missing id is compared, too, so that it takes as long as a wrong secret.
         if not is_same(secret, _NO_HASH if key is None else key.hash) or key is None or key.revoked_at is not None:
-            raise NoKeyError("authorization: the key is not known, or was revoked")
+            way = "`memplan keys add NAME` makes one"
+            raise NoKeyError(f"authorization: the key is not known, or was revoked: {way}")
         self._count(key)
         return key.caller(self._settings.max_jobs_per_key)
 

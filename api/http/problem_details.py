@@ -29,7 +29,7 @@ from memplan.capabilities import FORMER_NAMES
 from memplan.capabilities.capability.registry import CAPABILITIES
 from memplan.capabilities.reading import ReadOptions
 from memplan.planner.errors import FormatError, InputError, OptionError, TimeOverError, sentences_of_options, shown
-from memplan.planner.errors.did_you_mean import KNOWN_FIELDS, did_you_mean
+from memplan.planner.errors.did_you_mean import KNOWN_FIELDS, OtherWords, meant
 from memplan.planner.errors.ways import ways
 
 REFUSED = InputError, RefusalError, FaultError, StoreError, LostWorkersError
@@ -41,6 +41,14 @@ _AFTER_LOSSES_S = 60.0
 """The seconds after which to retry a problem whose workers died, or that arrived when they did."""
 _PATH_SHOWN = 200
 _JOBS = "/v1/jobs/"
+_NEAR = 0.75
+_PATHS: OtherWords = {
+    "/healthz": "/health /healthcheck /livez /live /alive /ping /status /heartbeat",
+    "/readyz": "/ready /readiness",
+    "/docs, or /openapi.json for programs": "/docs /openapi /openapi.yaml /swagger /swagger.json /redoc /api /help",
+    "/openapi.json, whose info has the version": "/version /v1/version",
+}
+"""Paths, by what other services call them."""
 _TITLES = {413: "Content Too Large", 422: "Unprocessable Content"}
 """Status phrases of RFC 9110 that older Python versions lack."""
 
@@ -169,10 +177,11 @@ async def _http(request: Request, error: Exception) -> Response:
             f"{_JOBS}{job_id.partition('/')[0]}/", f"{_JOBS}{{job_id}}/"
         )
         former = FORMER_NAMES.get(asked.removeprefix("/v1/"), "").partition(" ")[0]
-        near = did_you_mean(f"/v1/{former}" if former else asked, methods_by_path) or did_you_mean(
-            path, methods_by_path
-        )
-        sentence = f"path: nothing is at {shown_path}{near or ' (GET /docs shows all calls)'}"
+        tried = (f"/v1/{former}" if former else asked, path)
+        near = (meant(each, methods_by_path, cutoff=_NEAR) for each in tried)
+        suggestion = meant(path.rstrip("/"), (), _PATHS) or next(filter(None, near), None)
+        way = f"did you mean {suggestion}?" if suggestion else "GET /docs shows all calls"
+        sentence = f"path: nothing is at {shown_path} ({way})"
     return problem_details(error.status_code, (sentence,), dict(error.headers or {}))
 
 

@@ -21,7 +21,7 @@ from memplan.api.store.tables.jobs import NAME_CHARACTERS
 from memplan.capabilities.capability.registry import CAPABILITIES
 from memplan.capabilities.inputs.question import Subject, subject_of
 from memplan.capabilities.plan.reason import check_solver, refuse_own_planner
-from memplan.planner.errors import OptionError, sentences, shown
+from memplan.planner.errors import OptionError, sentences_of_options, shown
 from memplan.planner.errors.did_you_mean import did_you_mean
 from memplan.planner.instance.canonical import problem_hash
 from memplan.planner.instance.compile import compile_problem
@@ -93,7 +93,7 @@ def _terms(asked: Mapping[str, str], inside: Mapping[str, Any]) -> Terms:
     try:
         return Terms.model_validate({**inside, **{name: _value(text) for name, text in asked.items()}})
     except ValidationError as error:
-        raise OptionError(*sentences(error)) from error
+        raise OptionError(*sentences_of_options(error, Terms.model_fields)) from error
 
 
 def _value(text: str) -> Any:

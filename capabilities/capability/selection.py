@@ -9,7 +9,7 @@ from pydantic import BaseModel
 from pydantic_core import from_json, to_json
 
 from memplan.planner.errors import OptionError, shown
-from memplan.planner.errors.did_you_mean import FORMATS, did_you_mean
+from memplan.planner.errors.did_you_mean import did_you_mean, other_words
 
 FIELDS = "fields"
 HELP = "Only these fields of the answer's JSON, as status,peak, or all but some, as -placements."
@@ -34,7 +34,7 @@ class Selection(NamedTuple):
             if name not in field_names:
                 option, or_format = ("format", f" {', '.join(formats)}, or") if formats else (FIELDS, "")
                 rule = f"{option}: must name{or_format} fields of the answer ({', '.join(field_names)})"
-                meant = did_you_mean(name, (*formats, *field_names), FORMATS if formats else None)
+                meant = did_you_mean(name, (*formats, *field_names), other_words("values") if formats else None)
                 raise OptionError(f"{rule}, got {shown(name)}{meant}")
         wanted = {name for name in names if name[:1] != "-"}
         left_out = {name[1:] for name in names if name[:1] == "-"}

@@ -57,7 +57,10 @@ def latency_of(cascade: Cascade, target: Target, slow: Collection[int] = ()) -> 
 _MOST_BARRIERS = 3
 _MOST_NAME = 40
 """The most characters of a name in a line; its last ones are kept, as they differ."""
-_TARGET = "The machine on which points get latencies: a target as JSON, or DORY's file of hardware."
+_TARGET = (
+    "The machine on which points get latencies: a target as JSON, such as examples/schedules/gap8_like.json, or DORY's"
+    " file of hardware."
+)
 _WORDS: dict[object, str] = {True: "yes", False: "no"}
 
 

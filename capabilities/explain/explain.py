@@ -147,7 +147,7 @@ def _problem_of(problem: Problem | None, graph: OperationGraph | None, capacity:
     """Return the problem that should fit; raises InputError."""
     if problem is not None:
         if capacity is not None:
-            raise InputError("capacity: must be given with a graph only, a problem has pools")
+            raise InputError("capacity: must be given with a graph only, as a problem has the sizes of its pools")
         return problem
     if graph is None:
         raise InputError("problem or graph: one of them is required, got neither")

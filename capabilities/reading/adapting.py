@@ -187,8 +187,9 @@ def _within_order(problem: Problem, texts: Sequence[str]) -> Problem:
         commas = [k for k, letter in enumerate(text) if letter == ","]
         ends = next(((a, b) for k in commas if {a := text[:k], b := text[k + 1 :]} <= position.keys()), None)
         if ends is None or ends[0] == ends[1]:
+            some = f", such as {','.join([*position][:2])}" if len(position) > 1 else ""
             more = "; best is for operations, by the command"
-            raise OptionError(f"order: must be A,B with the ids of two buffers, got {shown(text)}{more}")
+            raise OptionError(f"order: must be A,B with the ids of two buffers{some}, got {shown(text)}{more}")
         after[position[ends[0]]] |= 1 << position[ends[1]]
     for k in range(len(after)):
         after = [row | (after[k] if row >> k & 1 else 0) for row in after]

@@ -69,7 +69,7 @@ def _kind_of_sizes(value: object) -> str | None:
     return "range" if isinstance(value, dict | SizeRange) else "list" if isinstance(value, list | tuple) else None
 
 
-_RULE = "must be a list of numbers of bytes, or an object with first, last and step"
+_RULE = "must be a list of numbers of bytes, as [65536, 131072], or an object with first, last and step"
 _RangeOrList = Annotated[
     Annotated[SizeRange, Tag("range")] | Annotated[SizeList, Tag("list")],
     Discriminator(_kind_of_sizes, custom_error_type="rule", custom_error_message=_RULE),

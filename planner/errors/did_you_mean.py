@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from difflib import get_close_matches
+from functools import cache
+from pathlib import Path
+from typing import cast
 
 OtherWords = Mapping[str, str]
 """Maps a known word, or several, to the words of other tools for it, separated by spaces."""
@@ -24,84 +27,6 @@ KNOWN_FIELDS = {
         "objective",
     ),
 }
-_FIELDS: Mapping[str, OtherWords] = {
-    "buffers": {
-        "id": "name tensor tensor_id tensor_name buffer buffer_id key index",
-        "size": "bytes nbytes size_bytes byte_size length storage_size total_bytes size_hint_bytes mem_size",
-        "start": "lower first begin birth birth_time begin_time alloc_time def first_used first_time_created",
-        "end": "upper death death_time free_time stop until finish end_time",
-        'end, with "interval": "closed" in the problem if it is a time of the lifetime': "last",
-        "end, which is the first time after it": "last_used last_time_used last_use",
-        "start and end, or lifetimes, which is a list of pairs": "lifetime live_range interval",
-        "alignment": "align",
-        "offset": "address addr mem_offset pool_offset byte_offset pinned_offset fixed_offset",
-        "pools": "pool pool_name pool_id pool_candidates memory mem_id memory_id mem_space device device_id",
-        "alias_of": "alias view_of inplace_of shares_with base_buffer",
-        "size, in bytes: elements times the bytes of one": "shape dtype dims",
-        "conflicts of the problem, a list of pairs of ids": "conflicts conflicts_with",
-    },
-    "pools": {
-        "name": "id pool_name memory region",
-        "size": "capacity size_bytes bytes size_hint_bytes limit length max_size bytes_available",
-        "alignment": "align",
-        "base_address": "base address start_address origin addr base_addr offset",
-        "cost": "read_cost write_cost latency cycles weight",
-        "bank_size": "banks bank bank_bytes",
-        "device": "device_type device_id device_index target core gpu",
-        "reserved, a list of [offset, size]": "holes reserved_ranges forbidden",
-    },
-    "placements": {
-        "id": "tensor_id tensor name buffer buffer_id",
-        "pool": "pool_name mem_id memory device mem_space pool_id",
-        "offset": "address addr mem_offset byte_offset start",
-    },
-    "body": {
-        "inputs": "reads in input args operands uses",
-        "outputs": "writes out output results defs",
-        "temporaries": "scratch workspace temps",
-    },
-    "ops": {
-        "in": "inputs input reads args operands uses",
-        "out": "outputs output writes results makes",
-        "work": "scratch workspace temporaries",
-        "kind": "op type op_type",
-    },
-    "alternatives": {"name": "alg algorithm kind", "work": "workspace scratch", "cost": "base_cost macs time"},
-    "": {
-        "buffers": "tensors allocations buffer_info buffer_infos blocks specs values storages",
-        "pools": "memories devices device_memory_pools memory_pools workspace_memory_pools",
-        "size of a pool, in pools": "capacity size",
-        "alignment of a pool or of buffers": "alignment",
-        "ops of a graph, or functions of a program": "nodes operations operators",
-        "?kind=order in the query of a job": "kind",
-        "conflicts": "intervals edges interference conflict_pairs",
-        "objective": "goal minimize",
-        "options.time_limit_s": "time_limit time_limit_s",
-        **{f"options.{name}": name for name in ("solver", "profile", "seed", "accept", "deterministic")},
-    },
-}
-OPTIONS: OtherWords = {
-    "time-limit": "timeout limit seconds time deadline max-time budget-s",
-    "output": "out save to-file plan o output-file dest",
-    "capacity": "ram memory size arena arena-size max-size memory-size sram budget limit device",
-    "budget": "ram memory size arena capacity max-size limit",
-    "fit": "capacity ram memory arena size budget",
-    "alignment": "align aligned",
-    "format": "json csv table output-format as",
-    "solver": "algorithm method engine strategy allocator planner backend",
-    "accept": "gap mip-gap tolerance rel-gap good-enough",
-    "picture": "svg png plot draw image chart",
-    "page": "html report view",
-    "dim": "shape batch batch-size dims dimension symbol",
-    "to": "target format lang language",
-    "macs": "extra recompute overhead",
-    "deterministic": "reproducible no-random fixed",
-    "quiet": "silent no-progress",
-    "scratch": "workspace temp scratch-buffer",
-}
-"""Options, as flags without their dashes."""
-FORMATS: OtherWords = {"json": "yaml yml toml xml html", "table": "text txt human pretty md markdown"}
-"""Formats of answers."""
 _EXAMPLES = {
     "size": "bytes, as 4096",
     "start": "the time step from which it is alive, as 0",
@@ -124,6 +49,7 @@ _EXAMPLES = {
     "interval": "whether the end is a time of the lifetime; by default it is not: half-open",
     "placements": 'a list, as [{"id": "a", "pool": "sram", "offset": 0}]',
     **dict.fromkeys(("in", "out"), "a list of the positions of tensors, as [0]"),
+    "pool": 'the name of the pool that it lies in, as "default"',
     "alias_of": "the id of the one that it lies in; if left out, it has a place of its own",
 }
 """Examples for the fields of rows; where a name has two meanings, the key also names the object."""
@@ -133,6 +59,16 @@ _POWER_OF_TEN = r"(?a)[0-9]{1,6}(?:\.[0-9]{1,6})?[eE]\+?[0-9]{1,2}"
 _POWERS = {"": 0, "k": 1, "K": 1, "M": 2, "G": 3}
 
 
+@cache
+def other_words(of: str) -> OtherWords:
+    """Return the words of other tools for fields of `of`, or for `options` as flags, `values` or `attributes`."""
+    # Imported here: most words are right.
+    from tomllib import loads
+
+    text = Path(__file__).with_name("other_words.toml").read_text(encoding="utf-8")
+    return cast(OtherWords, loads(text).get(of or "problem", {}))
+
+
 def meant(word: str, words: Iterable[str], others: OtherWords | None = None, cutoff: float = 0.6) -> str | None:
     """Return the known word that is most likely meant, or None if none is near."""
     plain = word[:60].lower()
@@ -140,15 +76,15 @@ def meant(word: str, words: Iterable[str], others: OtherWords | None = None, cut
     return next(by_table, None) or next(iter(get_close_matches(plain, list(words), n=1, cutoff=cutoff)), None)
 
 
-def did_you_mean(word: str, words: Iterable[str], others: OtherWords | None = None) -> str:
+def did_you_mean(word: str, words: Iterable[str], others: OtherWords | None = None, cutoff: float = 0.6) -> str:
     """Return ` (did you mean X?)`, or an empty text if no known word is near."""
-    suggestion = meant(word, words, others)
+    suggestion = meant(word, words, others, cutoff)
     return "" if suggestion is None else f" (did you mean {suggestion}?)"
 
 
 def meant_field(of: str, word: str) -> str | None:
     """Return the field most likely meant, of buffers, pools or placements; for "", of problems."""
-    return meant(word, KNOWN_FIELDS[of], _FIELDS.get(of), cutoff=0.75)
+    return meant(word, KNOWN_FIELDS[of], other_words(of), cutoff=0.75)
 
 
 def unknown_field(location: Sequence[str | int]) -> str:
@@ -175,7 +111,11 @@ def unknown_option(word: str, options: Collection[str]) -> str:
         return "is not a known field (`fields` stands in the query of its call, as ?fields=status,peak)"
     fields = {field.replace("_", "-").removesuffix("-s").removesuffix("s"): field for field in options}
     plain = word.lower().replace("_", "-").removesuffix("-s")
-    suggestion = meant(plain, (), {fields[flag]: wrong for flag, wrong in OPTIONS.items() if flag in fields})
+    if plain in ("threads", "num-threads", "jobs", "workers"):
+        return "is not a known field (the environment variable MEMPLAN_THREADS sets it)"
+    suggestion = meant(
+        plain, (), {fields[flag]: wrong for flag, wrong in other_words("options").items() if flag in fields}
+    )
     near = fields.get(plain) or suggestion or meant(word, options)
     hint = f"did you mean {near}?" if near else f"the options are {', '.join(sorted(options))}"
     return f"is not a known field ({hint})"
@@ -185,7 +125,11 @@ def meant_value(location: Sequence[str | int], said: str) -> str:
     """Return the kind of value that a field of a row takes, unless the sentence `said` already states it."""
     *of, field = ["", *(step for step in location if isinstance(step, str))]
     field = f"{of[-1]}.{field}" if of and f"{of[-1]}.{field}" in _EXAMPLES else field
+    if of[-1:] == ["symbols"]:
+        return ' (its range, as {"min": 1, "max": 64})'
     if field not in _EXAMPLES or (field in ("name", "size", "to") and len(location) < 3) or "did you mean" in said:
+        return ""
+    if field == "format" and "/" not in said:  # an option, and not the format of a file
         return ""
     return f" ({_EXAMPLES[field].partition('; ')[0] if said == 'is required' else _EXAMPLES[field]})"
 

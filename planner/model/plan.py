@@ -272,7 +272,8 @@ class Plan(PlanValue):
         if buffer not in self:
             names = {str(name): name for name in rows}
             near = meant(str(buffer), names)
-            hint = "" if near is None else f" (did you mean {shown(names[near])}?)"
+            some = ", ".join(map(shown, [*rows][:3])) or "none"
+            hint = f" (placed are {some})" if near is None else f" (did you mean {shown(names[near])}?)"
             raise PlanError(f"placements: must name a placed buffer, got {shown(buffer)}{hint}")
         return self.placements[rows[buffer]]
 

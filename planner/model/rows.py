@@ -29,7 +29,7 @@ from memplan.planner.errors import (
     sentences_of_options,
     shown,
 )
-from memplan.planner.errors.did_you_mean import did_you_mean
+from memplan.planner.errors.did_you_mean import did_you_mean, other_words
 from memplan.planner.extensions import extensions
 from memplan.planner.model.parts import in_parts, narrowed
 
@@ -87,7 +87,8 @@ class WireValue(BaseModel):
 
         def __getattr__(self, name: str) -> Any:
             """Raise AttributeError with the attribute that is most likely meant."""
-            hint = "" if name.startswith("_") else did_you_mean(name, type(self).model_fields)
+            others = other_words("attributes")
+            hint = "" if name.startswith("_") else did_you_mean(name, type(self).model_fields, others, 0.75)
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{hint}")
 
 

@@ -206,7 +206,8 @@ class Operations(WireValue):
 
     def _broken_names(self) -> Iterator[tuple[Location, str]]:
         if self.entry not in self.functions:
-            yield ("entry",), f"must name a function, got {shown(self.entry)}"
+            some = ", ".join(map(shown, [*self.functions][:3]))
+            yield ("entry",), f"must name a function{f' ({some})' if some else ''}, got {shown(self.entry)}"
         names = {pool.name for pool in self.pools}
         for first, k in repeated([pool.name for pool in self.pools]):
             yield (

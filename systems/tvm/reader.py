@@ -81,8 +81,14 @@ class Output(NamedTuple):
 
 def read_graph(data: bytes) -> Graph:
     """Read a graph whose columns are of one length; raises FormatError."""
+    fields = parse(data)
+    if isinstance(fields, dict) and fields.keys().isdisjoint(("arg_nodes", "heads", "attrs")):
+        rule = "must come with arg_nodes, heads, node_row_ptr and attrs, as TVM's graph executor writes them"
+        raise FormatError(
+            f'nodes: {rule}, got nodes alone (operations of your own are {{"size": [...], "ops": [...]}})'
+        )
     try:
-        graph = Graph.model_validate(parse(data))
+        graph = Graph.model_validate(fields)
     except ValidationError as error:
         raise FormatError(*sentences(error)) from None
     first, columns = graph.node_row_ptr, graph.attrs

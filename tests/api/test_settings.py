@@ -63,7 +63,11 @@ SECRET = "hunter2-and-" + "more" * 8
 @pytest.mark.parametrize(
     ("name", "value", "rule"),
     [
-        ("DATABASE_URL", f"mysql://me:{SECRET}@here/x", "must begin with sqlite:// or postgresql://"),
+        (
+            "DATABASE_URL",
+            f"mysql://me:{SECRET}@here/x",
+            'must begin with sqlite:// or postgresql://, got "mysql://..."',
+        ),
         (
             "DATABASE_URL",
             f"postgresql://me:{SECRET}@here:port/x",

@@ -157,7 +157,9 @@ def with_barriers(graph: AccessGraph, names: tuple[str, ...]) -> AccessGraph:
     for name in names:
         meant = [v for v in range(len(rows)) if name in operation_names[v]]
         if not meant:
-            raise OptionError(f"barriers: must be positions, names or outputs of operations, got {shown(name)}")
+            some = ", ".join([*dict.fromkeys(shown(row.name) for row in rows if row.name)][:3])
+            rule = f"must be positions, names or outputs of operations{some and f', such as {some}'}"
+            raise OptionError(f"barriers: {rule}, got {shown(name)}")
         for v in meant:
             rows[v] = barrier_of(graph, v, "is one of the barriers that were named")
     return replace(graph, operations=tuple(rows))

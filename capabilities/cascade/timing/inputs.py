@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from memplan.capabilities.cascade.timing.target import Target
-from memplan.capabilities.inputs import object_in
 from memplan.capabilities.inputs.question import Input
 from memplan.planner.errors import FormatError, ProblemError, shown
 from memplan.planner.formats import memplan_json
@@ -46,12 +45,14 @@ def machine_of(fields: object) -> dict[str, Any] | None:
 
 
 def _target_of(value: object) -> Target:
-    if isinstance(value, dict) and "memories" not in value and value.keys() & {"ops", "op_types", "buffers"}:
+    machine = machine_of(value) or value
+    if not isinstance(machine, dict) or "memories" not in machine:
+        is_work = isinstance(machine, dict) and machine.keys() & {"ops", "op_types", "buffers"}
         raise ProblemError(
             "target: must be a machine, which has memories, links and an engine, such as those of"
-            " examples/schedules, got what is to be scheduled"
+            f" examples/schedules, got {'what is to be scheduled' if is_work else shown(value)}"
         )
-    return Target.model_validate(machine_of(value) or object_in(value, "target", ProblemError))
+    return Target.model_validate(machine)
 
 
 TARGET = Input(
@@ -59,7 +60,8 @@ TARGET = Input(
     Target,
     _target_of,
     lambda target: target.model_dump(mode="json"),
-    "The machine, instead of that of the problem: a target as JSON, or DORY's file of hardware.",
+    "The machine, instead of that of the problem: a target as JSON, such as examples/schedules/gap8_like.json, or"
+    " DORY's file of hardware.",
     from_file=lambda _reader, data, _name, _question: _target_of(memplan_json.parse(data)),
     required=False,
     named_by_flag=True,

@@ -42,6 +42,8 @@ def mcp(
 
     Each question is a tool, and one more tool returns the schemas of their bodies. Files are named by their paths.
     """
+    if not folder.is_dir():
+        raise OptionError(f"folder: must be a folder, got {shown(str(folder))}, which is none in {Path.cwd()}")
     asyncio.run(_serve(folder.resolve()))
 
 

@@ -114,7 +114,7 @@ def test_the_corpus_has_a_body_and_its_answer_of_each_capability(tmp_path: Path)
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["--store", "there:5432"], "MEMPLAN_DATABASE_URL: must begin with sqlite:// or postgresql://"),
+        (["--store", "there:5432"], "MEMPLAN_DATABASE_URL: must begin with sqlite:// or postgresql://, got no ://"),
         (["--memory-limit", "1"], "MEMPLAN_WORKER_MEMORY_BYTES: must be at least 402653184, got 1"),
     ],
 )

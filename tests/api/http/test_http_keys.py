@@ -97,7 +97,10 @@ def test_a_revoked_key_is_like_one_that_never_was(guarded: Running) -> None:
     shown = key_for(guarded, "leaver", "plan", "read")
     guarded.service.store.keys.revoke("leaver", time.time())
     refused(answer := guarded.client.get("/v1/solvers", headers=shown), 401)
-    assert answer.json()["detail"] == "authorization: the key is not known, or was revoked"
+    assert (
+        answer.json()["detail"]
+        == "authorization: the key is not known, or was revoked: `memplan keys add NAME` makes one"
+    )
 
 
 def test_requests_above_the_rate_learn_when_to_retry(guarded: Running) -> None:

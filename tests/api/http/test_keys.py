@@ -107,7 +107,7 @@ def test_an_unknown_id_and_a_wrong_secret_are_told_alike() -> None:
         with pytest.raises(NoKeyError) as caught:
             lobby.comes(f"Bearer {wrong}")
         said.add(str(caught.value))
-    assert said == {"authorization: the key is not known, or was revoked"}
+    assert said == {"authorization: the key is not known, or was revoked: `memplan keys add NAME` makes one"}
 
 
 def test_a_revoked_key_works_two_seconds_at_the_most() -> None:

@@ -143,7 +143,8 @@ def test_no_region_goes_across_a_named_barrier() -> None:
 def test_a_barrier_must_be_there() -> None:
     with pytest.raises(OptionError) as refused:
         cascade(two_convolutions(), CascadeOptions(barriers=("7",)))
-    assert refused.value.sentences == ('barriers: must be positions, names or outputs of operations, got "7"',)
+    rule = 'must be positions, names or outputs of operations, such as "conv2d_0", "conv2d_1", got "7"'
+    assert refused.value.sentences == (f"barriers: {rule}",)
 
 
 DRAWN = (random_network, random_blocks, random_units, random_six)
