@@ -26,11 +26,8 @@ def _init(self: Any, *values: Any, **named: Any) -> None:
         elif name not in given and about.default is not MISSING:
             given[name] = about.default
     if n_given < len(values) + len(named) or given.keys() != fields.keys():
-        # Imported here: most values are right.
-        from memplan.planner.errors.did_you_mean import did_you_mean
-
-        near = "".join(did_you_mean(name, fields, {"report": "callback"}) for name in named.keys() - fields.keys())
-        got = f"{len(values)} values, and {', '.join(named) or 'none by name'}{near}"
+        wrong = ", ".join(sorted(named.keys() - fields.keys()))
+        got = f"{len(values)} values, and {', '.join(named) or 'none by name'}{wrong and f' (there is no {wrong})'}"
         raise TypeError(f"{type(self).__name__}: must be given {', '.join(fields)}, each once, got {got}")
     vars(self).update(given)
 
