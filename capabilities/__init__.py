@@ -64,7 +64,7 @@ class Form(NamedTuple):
 class Command(NamedTuple):
     """A command that is no question's, which a distribution brings by an entry point of the group `memplan.commands`.
 
-    where: `module:name` of its function, or of the `typer.Typer` with commands of its own; imported where it runs.
+    where: `module:name` of a `click.Command`, which may be a group of commands; imported where it runs.
     help: its sentence in the list of commands.
     panel: where the list of commands has it.
     """

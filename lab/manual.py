@@ -7,16 +7,12 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Iterator
-from enum import EnumType
 from pathlib import Path
 from typing import Any
 
-from typer.core import TyperCommand as Command
-from typer.core import TyperGroup as Group
-from typer.core import TyperOption as Option
-from typer.main import get_command
+from click import Choice, Command, Group, Option
 
-from memplan.api.cli.commands import app, names
+from memplan.api.cli.commands import made, names
 from memplan.api.cli.flag_names import spelled
 from memplan.capabilities import QUESTIONS
 from memplan.capabilities.capability import Capability
@@ -39,7 +35,7 @@ _SYSTEMS = """## Other systems
 def manual() -> str:
     """Return the page: what was written by hand, and behind it what the definitions say."""
     head = PAGE.read_text().partition(_MADE)[0]
-    commands = {name: _command(name) for name in (*sorted(CAPABILITIES), *sorted({*names()} - CAPABILITIES.keys()))}
+    commands = {name: made(name) for name in (*sorted(CAPABILITIES), *sorted({*names()} - CAPABILITIES.keys()))}
     counts = Counter(_words(option) for command in commands.values() for option in _options(command))
     shared = {words for words, count in counts.items() if count >= _SHARED_BY}
     reading = {flag for name in ReadOptions.model_fields for each in spelled(name) for flag in each.split("/")}
@@ -50,21 +46,14 @@ def manual() -> str:
     return "\n".join([*parts, _SYSTEMS, *map(_system, systems())]).rstrip() + "\n"
 
 
-def _command(name: str) -> Command | Group:
-    made = get_command(app([name]))
-    found = made.commands[name] if isinstance(made, Group) else made
-    assert isinstance(found, Command | Group)
-    return found
-
-
-def _options(command: Command | Group) -> Iterator[Option]:
+def _options(command: Command) -> Iterator[Option]:
     """Yield the options of a command, those of its own commands included."""
     every: list[Any] = [*command.commands.values()] if isinstance(command, Group) else [command]
     for each in every:
         yield from (row for row in each.params if isinstance(row, Option) and row.name != "help")
 
 
-def _about(name: str, command: Command | Group, shared: set[tuple[str, str]]) -> Iterator[str]:
+def _about(name: str, command: Command, shared: set[tuple[str, str]]) -> Iterator[str]:
     """Yield the lines about a command, or about a question that is one."""
     capability = CAPABILITIES.get(name)
     text = capability.help if capability else inspect.cleandoc(command.help or "")
@@ -101,9 +90,7 @@ def _written(each: Input[Any]) -> str:
 
 def _words(option: Option) -> tuple[str, str]:
     """Return the flags of an option with what they take, and its help."""
-    taken: Any = option.type_descriptor.annotation
-    members: list[Any] = list(taken) if isinstance(taken, EnumType) else []
-    choices = [str(member.value) for member in members]
+    choices = option.type.choices if isinstance(option.type, Choice) else ()
     flags = ", ".join(option.opts) + f" {option.metavar or '|'.join(choices)}".rstrip()
     return f"`{flags}`", (option.help or "").removesuffix(_SECONDS)
 

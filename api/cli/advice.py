@@ -1,14 +1,14 @@
 """Suggested commands, completed with the files and flags of the current command line, so that they run as printed."""
 
-import inspect
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from enum import Enum
 from typing import Any, NamedTuple
 
-from memplan.api.cli.flag_names import as_flag, dashed
-from memplan.api.cli.flags import flag_of
+import click
+
+from memplan.api.cli.flag_names import as_flag
+from memplan.api.cli.flags import Argument, flag_of
 from memplan.capabilities.capability import Capability
 from memplan.capabilities.capability.registry import CAPABILITIES
 from memplan.planner.errors import InputError
@@ -24,7 +24,7 @@ class CommandLine(NamedTuple):
     """
 
     capability: Capability[Any]
-    parameters: Sequence[inspect.Parameter]
+    parameters: Sequence[click.Parameter]
     given: Mapping[str, Any]
     plain: Mapping[str, Any] | None = None
     plan_hash: str | None = None
@@ -69,36 +69,26 @@ class CommandLine(NamedTuple):
                 return found[0]
             models = [each.reading for each in files if each.reading is not None]
             reading = [flag_of(*row) for model in models for row in model.model_fields.items()]
-            parameters = [inspect.Parameter(each.name, inspect.Parameter.POSITIONAL_ONLY) for each in files] + reading
+            parameters = [*(Argument(each.name) for each in files), *reading]
         words = self._words([each for each in parameters if not flags_for(each).intersection(more)], arguments)
         return f"`memplan {shlex.join([name, *words, *more])}`"
 
-    def _words(self, parameters: Sequence[inspect.Parameter], given: Mapping[str, Any]) -> Iterator[str]:
+    def _words(self, parameters: Sequence[click.Parameter], given: Mapping[str, Any]) -> Iterator[str]:
         for each in parameters:
             value = given.get(each.name)
             if value is not None and value != each.default:
                 yield from _said(each, value)
 
 
-def _said(parameter: inspect.Parameter, value: Any) -> Iterator[str]:
+def _said(parameter: click.Parameter, value: Any) -> Iterator[str]:
     """Yield the words of a command line for a parameter's value."""
-    if parameter.kind is not inspect.Parameter.KEYWORD_ONLY:
-        yield from map(str, value if isinstance(value, list) else [value])
-        return
-    yes, _, no = _declared(parameter)[0].partition("/")
     for one in value if isinstance(value, list) else [value]:
-        yield no if one is False else yes
+        if isinstance(parameter, click.Option):
+            yield parameter.secondary_opts[0] if one is False else parameter.opts[0]
         if not isinstance(one, bool):
-            yield str(one.value if isinstance(one, Enum) else one)
+            yield str(one)
 
 
-def flags_for(parameter: inspect.Parameter) -> set[str]:
-    """Return all flags of a parameter."""
-    return {word for flags in _declared(parameter) for word in flags.split("/")}
-
-
-def _declared(parameter: inspect.Parameter) -> Sequence[str]:
-    described = getattr(parameter.annotation, "__metadata__", (None,))[0]
-    # Inside an annotation, typer stores the first of an option's flags as its default.
-    flags = (getattr(described, "default", None), *(getattr(described, "param_decls", None) or ()))
-    return [each for each in flags if isinstance(each, str)] or [f"--{dashed(parameter.name)}"]
+def flags_for(parameter: click.Parameter) -> set[str]:
+    """Return all flags of a parameter; none of an argument."""
+    return {*parameter.opts, *parameter.secondary_opts} if isinstance(parameter, click.Option) else set()

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from inspect import cleandoc
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-import typer
+import click
 
-from memplan.api.cli.help import SETTINGS, SectionedCommand, SectionedGroup
+from memplan.api.cli.help import SectionedCommand, SectionedGroup
 from memplan.api.cli.texts import written
 from memplan.capabilities import Command, Row, questions
 from memplan.planner import __version__
+from memplan.planner.errors import OptionError, shown
 from memplan.planner.extensions import extensions
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ COMMANDS = {
     "core": "solvers.core",
     "doctor": "solvers.doctor",
 }
-"""Maps a command that is written by hand to the module of this package with its function."""
+"""Maps a command that is written by hand to the module of this package that has it."""
 PANELS = {
     "Files": ("examples", "schema"),
     "Solvers": ("solvers", "core", "doctor"),
@@ -38,12 +39,6 @@ PANELS = {
 }
 """The help panels of commands that belong to no capability; the rows of capabilities name their own."""
 _PANEL_OF = {name: panel for panel, names in PANELS.items() for name in names}
-_APPLICATION: dict[str, Any] = {
-    "add_completion": False,
-    "rich_markup_mode": None,
-    "pretty_exceptions_enable": False,
-    "context_settings": SETTINGS,
-}
 
 
 def added() -> dict[str, Command]:
@@ -81,27 +76,19 @@ def runnable(arguments: Sequence[str]) -> Runnable:
         return Runnable(app(names(), listed), "memplan", arguments)
     command = made(name)
     if (row := questions().get(name)) is not None and row.deprecated:
-        typer.echo(f"memplan: warning: {name}: is deprecated {row.deprecated}", err=True)
-    if isinstance(command, typer.Typer):
-        return Runnable(app([name]), "memplan", arguments)
-    alone = typer.Typer(**_APPLICATION)
-    alone.command(cls=SectionedCommand, context_settings=SETTINGS)(command)
-    return Runnable(alone, f"memplan {name}", arguments[1:])
+        click.echo(f"memplan: warning: {name}: is deprecated {row.deprecated}", err=True)
+    return Runnable(command, f"memplan {name}", arguments[1:])
 
 
-def app(names: Sequence[str], make: Callable[[str], Any] | None = None) -> typer.Typer:
-    """Return the application of some commands in their panels; `make` returns the function of each."""
+def app(names: Sequence[str], make: Callable[[str], click.Command]) -> SectionedGroup:
+    """Return the group of some commands in their panels; `make` returns each."""
     about = "Plan memory: a pool and an offset for every buffer, with a proof or an honest gap."
-    application = typer.Typer(help=about, no_args_is_help=True, cls=SectionedGroup, **_APPLICATION)
-    application.callback()(memplan)
+    version = click.version_option(__version__, message="memplan %(version)s", help="Show the version.")
+    panels = {name: _PANEL_OF.get(name) or _row(name).panel for name in names}
+    group = SectionedGroup("memplan", panels=panels, help=about)
     for name in names:
-        command, panel = (make or made)(name), _PANEL_OF.get(name) or _row(name).panel
-        if isinstance(command, typer.Typer):
-            application.add_typer(command, name=name, cls=SectionedGroup, rich_help_panel=panel)
-        else:
-            settings: dict[str, Any] = {"context_settings": SETTINGS, "rich_help_panel": panel}
-            application.command(name, cls=SectionedCommand, **settings)(command)
-    return application
+        group.add_command(make(name), name)
+    return version(group)
 
 
 def _row(name: str) -> Row | Command:
@@ -109,16 +96,20 @@ def _row(name: str) -> Row | Command:
     return questions().get(name) or added()[name]
 
 
-def made(name: str) -> Any:
-    """Return the function of a command, or the application of a command with subcommands."""
+def made(name: str) -> click.Command:
+    """Return a command; one with commands of its own is a group."""
     if name in COMMANDS:
-        return getattr(import_module(f"{__package__}.{COMMANDS[name]}"), name)
-    if name not in questions():
-        return added()[name].load()
-    # Imported here: commands without a capability start without it.
-    from memplan.api.cli.from_capability import command_of
+        command = getattr(import_module(f"{__package__}.{COMMANDS[name]}"), name)
+    elif name in questions():
+        # Imported here: commands without a capability start without it.
+        from memplan.api.cli.from_capability import command_of
 
-    return command_of(*capability_of(name))
+        command = command_of(*capability_of(name))
+    else:
+        command = added()[name].load()
+    if not isinstance(command, click.Command):
+        raise OptionError(f"{name}: must be a click.Command, got {shown(command)} from {added()[name].where}")
+    return command
 
 
 def capability_of(name: str) -> tuple[Capability[Any], CommandExtras]:
@@ -131,25 +122,8 @@ def capability_of(name: str) -> tuple[Capability[Any], CommandExtras]:
     return CAPABILITIES[name], extras
 
 
-def listed(name: str) -> Callable[[], None]:
+def listed(name: str) -> SectionedCommand:
     """Return a stand-in for the list of commands, with the help of the command of that name, which is not imported."""
-
-    def command() -> None: ...
-
     text = written(name)
-    command.__doc__ = _row(name).help if text is None else cleandoc(text.split("\n\n")[1])
-    return command
-
-
-def _show_version(is_asked: bool) -> None:
-    if is_asked:
-        typer.echo(f"memplan {__version__}")
-        raise typer.Exit
-
-
-def memplan(
-    _version: Annotated[
-        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version.")
-    ] = False,
-) -> None:
-    """Take the options that precede a command."""
+    about = _row(name).help if text is None else cleandoc(text.split("\n\n")[1])
+    return SectionedCommand(name, help=about)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import inspect
 import types
 from collections.abc import Mapping
-from enum import StrEnum
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
-import typer
+import click
 from pydantic.fields import FieldInfo
 
 from memplan.api.cli.flag_names import SPELLED, dashed, spelled
@@ -57,17 +55,32 @@ PANELS = {
     "Models": ("dims", "views", "scratch"),
     "Several files": ("together", "on", "parts_folder"),
 }
-"""The help panels of options, by field name; options not listed have no panel."""
+"""The help panels of the options of questions, by field name; options not listed have no panel."""
+PANEL_OF = {name: panel for panel, names in PANELS.items() for name in names}
 
 
-_PANEL_OF = {name: panel for panel, names in PANELS.items() for name in names}
+class Flag(click.Option):
+    """A flag of a command."""
+
+    def __init__(self, name: str, *spelled: str, **described: Any) -> None:
+        """Make the flag of a parameter, by default `--name`; what describes it are the arguments of click's options."""
+        described.setdefault("default", False if described.get("is_flag") else None)
+        shown = {"show_default": True, "show_envvar": True}
+        super().__init__((name, *(spelled or (f"--{dashed(name)}",))), **shown | described)
 
 
-def flag(name: str, kind: Any, default: Any, *spelled: str, **described: Any) -> inspect.Parameter:
-    """Return a flag of a command, in its help panel if it has one."""
-    option = typer.Option(*spelled, rich_help_panel=_PANEL_OF.get(name), **described)
-    annotation = Annotated[kind, option]
-    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=annotation, default=default)
+class Argument(click.Argument):
+    """A positional argument of a command, with its help."""
+
+    def __init__(self, name: str, **described: Any) -> None:
+        """Make the argument of a parameter; what describes it are the arguments of click's arguments."""
+        about = described.pop("help", None)
+        super().__init__((name,), **described)
+        self.help = about  # older versions of click do not take it
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str]:
+        """Return the name and the help of the argument, for a list of them."""
+        return self.make_metavar(ctx), f"{self.help or ''}{'  [required]' if self.required else ''}"
 
 
 _SECONDS = {"": 1.0, "s": 1.0, "sec": 1.0, "ms": 1e-3, "m": 60.0, "min": 60.0, "h": 3600.0}
@@ -81,33 +94,56 @@ def seconds(text: str | float) -> float:
         return float(number) * _SECONDS[text[len(number) :].strip()]
     except (ValueError, KeyError):
         rule = "must be seconds, or a duration such as 10s, 500ms or 2min"
-        raise typer.BadParameter(f"{rule}, got {shown(text)}") from None
+        raise click.BadParameter(f"{rule}, got {shown(text)}") from None
 
 
-def seconds_limit(what: str) -> Any:
-    """Return the option for a time limit, which takes durations; its help begins with `what`."""
-    return typer.Option(parser=seconds, metavar="SECONDS", help=f"{what}: 10, 10s, 500ms or 2min.")
+def integer(text: str | int) -> int:
+    """Return the integer in a text."""
+    try:
+        return int(text)
+    except ValueError:
+        raise click.BadParameter(f"must be an integer, got {shown(text)}") from None
 
 
-def argument(name: str, kind: Any, default: Any, **described: Any) -> inspect.Parameter:
-    """Return a positional argument of a command."""
-    annotation = Annotated[kind, typer.Argument(**described)]
-    return inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=annotation, default=default)
+def number(text: str | float) -> float:
+    """Return the number in a text."""
+    try:
+        return float(text)
+    except ValueError:
+        raise click.BadParameter(f"must be a number, got {shown(text)}") from None
+
+
+class Between(click.IntRange):
+    """Integers of a range; for others, an error says the rule and the value."""
+
+    name = "integer"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Return the integer in a text."""
+        found = integer(value)
+        if self.min is not None and found < self.min:
+            self.fail(f"must be at least {self.min}, got {shown(value)}", param, ctx)
+        if self.max is not None and found > self.max:
+            self.fail(f"must be at most {self.max}, got {shown(value)}", param, ctx)
+        return found
+
+
+def time_limit(what: str) -> Flag:
+    """Return the flag for a time limit, which takes durations; its help begins with `what`."""
+    about = f"{what}: 10, 10s, 500ms or 2min."
+    return Flag("time_limit", type=seconds, default=10.0, metavar="SECONDS", help=about)
 
 
 def options_given(model: type[V], given: Mapping[str, Any]) -> V:
     """Return the options for the flags of a command; raises OptionError, which names the flag."""
     values = {name: given[name] for name in model.model_fields if given.get(name) is not None}  # type: ignore[attr-defined]
     # As in a body: exact types, and lists as tuples.
-    listed = {
-        name: tuple(value) if isinstance(value, list) else value.value if isinstance(value, StrEnum) else value
-        for name, value in values.items()
-    }
+    listed = {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}
     defaults = {name: model.model_fields[name].get_default(call_default_factory=True) for name in listed}  # type: ignore[attr-defined]
     for name in listed:
         if listed[name] != defaults[name] and (about := model.model_fields[name]).deprecated:  # type: ignore[attr-defined]
-            typer.echo(f"memplan: warning: {spelled(name)[0]}: is deprecated {about.deprecation_message}", err=True)
-    if listed == defaults:  # these are valid, and come from typer: see `validated`
+            click.echo(f"memplan: warning: {spelled(name)[0]}: is deprecated {about.deprecation_message}", err=True)
+    if listed == defaults:  # these are valid, and come from click: see `validated`
         return model.model_construct(**listed)  # type: ignore[attr-defined,no-any-return]
     return validated(model, listed)
 
@@ -119,35 +155,31 @@ def in_texts(value: Any) -> Any:
     return [f"{name}={size_text(each)}" for name, each in value.items()]
 
 
-def flag_of(name: str, about: FieldInfo) -> inspect.Parameter:
+def flag_of(name: str, about: FieldInfo) -> Flag:
     """Return the flag for a field of an option model."""
     kind: Any = _plain(about.annotation)
     origin, checks = get_origin(kind), f"{about.annotation}{about.metadata}"
     default = None if about.is_required() else about.get_default(call_default_factory=True)
-    described: dict[str, Any] = {"help": about.description}
-    if metavar := _METAVARS.get(name):
-        described["metavar"] = metavar
+    described: dict[str, Any] = {"help": about.description, "metavar": _METAVARS.get(name)}
+    flags = spelled(name)
     if origin is Literal:
-        choices = {str(choice): str(choice) for choice in get_args(kind)}
-        kind = StrEnum(name, choices)  # type: ignore[misc, no-redef]  # named as the field is
+        described["type"] = click.Choice([str(choice) for choice in get_args(kind)])
         if name in ModelOptions.model_fields:  # refused for a problem
             described["show_default"], default = str(default), None
     elif name.endswith("_s"):
-        described |= {"parser": seconds, "metavar": "SECONDS"}
+        described |= {"type": seconds, "metavar": "SECONDS"}
         described["help"] = f"{about.description} Write 10, 10s, 500ms or 2min."
-        kind = float
     elif origin in (list, dict, Mapping) or (origin is tuple and ... in get_args(kind)):
-        kind, default = list[str], None
+        described["multiple"], default = True, None
     elif "BeforeValidator" in checks:  # it is read from text
-        kind, default = str, None
+        described["type"], default = str, None
     elif kind is int and str(MAX_BYTES) in checks:
-        described |= {"parser": _bytes, "metavar": "SIZE"}
-    elif kind not in (int, float, bool):
-        kind = str
-    is_switch = kind is bool and name not in SPELLED
-    flags = (f"{spelled(name)[0]}/--no-{dashed(name)}",) if is_switch else spelled(name)
-    annotated = kind if default is not None and kind is not list[str] else kind | None
-    return flag(name, annotated, default, *flags, **described)
+        described |= {"type": _bytes, "metavar": "SIZE"}
+    elif kind is bool:
+        described["is_flag"] = True
+        flags = flags if name in SPELLED else (f"{flags[0]}/--no-{dashed(name)}",)
+    described.setdefault("type", {int: integer, float: number, bool: bool}.get(kind, str))
+    return Flag(name, *flags, default=default, **described)
 
 
 def _plain(annotation: Any) -> Any:
@@ -164,53 +196,41 @@ def _bytes(text: str | int) -> int:
     try:
         return parse_size(str(text))
     except ValueError as error:
-        raise typer.BadParameter(str(error)) from None
+        raise click.BadParameter(str(error)) from None
 
 
 TABLE, BROWSER = "table", "page"
 """The displays for people: a table, or a table and a page in the browser."""
 SUFFIXES = " or ".join(module.SUFFIX for module in FORMATS.values())
 
-QUIET = flag("quiet", bool, False, "--quiet", "-q", help="Print no progress and no notes, only errors.")
-Host = Annotated[str, typer.Option(help="Listen on this address.")]
-Port = Annotated[int, typer.Option(min=0, max=65535, help="Listen on this port. 0 takes a free one.")]
-
-SERVER = flag(
-    *("server", str | None, None),
+QUIET = Flag("quiet", "--quiet", "-q", is_flag=True, help="Print no progress and no notes, only errors.")
+SERVER = Flag(
+    "server",
     metavar="URL",
     envvar="MEMPLAN_SERVER",
     help="Let the service at this address answer. The environment variable MEMPLAN_KEY holds its key.",
 )
 # Taken before all else, see `memplan.api.cli.main`, so that it holds for every command.
-THREADS = flag(
+THREADS = Flag(
     "threads",
-    int | None,
-    None,
-    min=1,
+    type=Between(min=1),
     metavar="N",
     help="Use at most this many threads, including those of engines. [MEMPLAN_THREADS]",
 )
-ON = flag(
-    *("on", str | None, None, "--on"),
+ON = Flag(
+    "on",
     metavar="ADDRESS",
     help="Let the machines of this cluster plan the files: dask://HOST:PORT or ray://HOST:PORT.",
 )
-SAVE_PLAN = flag("save_plan", str | None, None, metavar="PLAN", help=f"Also write the plan to this file: {SUFFIXES}.")
-SAVE_BASELINE = flag(
+SAVE_PLAN = Flag("save_plan", metavar="PLAN", help=f"Also write the plan to this file: {SUFFIXES}.")
+SAVE_BASELINE = Flag(
     "save_baseline",
-    str | None,
-    None,
     metavar="FILE",
     help="Write the problem and the plan to this file as a baseline for later, whatever the check says.",
 )
-
-
-class ListDisplay(StrEnum):
-    """The displays of a list: for programs or for people."""
-
-    json = "json"
-    table = "table"
-
-
-_AS_LIST = "Write a table or JSON. The default is a table on a terminal, and JSON otherwise."
-ListFormat = Annotated[ListDisplay | None, typer.Option("--format", help=_AS_LIST)]
+LIST_FORMAT = Flag(
+    *("display", "--format"),
+    type=click.Choice(("json", "table")),
+    help="Write a table or JSON. The default is a table on a terminal, and JSON otherwise.",
+)
+STORE = Flag("store", metavar="URL", help="Use this database: postgresql://USER@HOST/NAME. [MEMPLAN_DATABASE_URL]")

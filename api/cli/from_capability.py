@@ -1,16 +1,16 @@
 """Commands generated from capabilities: arguments from inputs, flags from options, help from docstrings."""
 
-import inspect
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-import typer
+import click
 
 from memplan.api.cli.advice import CommandLine
-from memplan.api.cli.flags import BROWSER, QUIET, SERVER, TABLE, THREADS, flag, flag_of, options_given
+from memplan.api.cli.flags import BROWSER, PANEL_OF, QUIET, SERVER, TABLE, THREADS, Flag, flag_of, options_given
+from memplan.api.cli.help import SectionedCommand
 from memplan.api.cli.outputs import refuse_files
 from memplan.api.cli.reading import as_for_the_plan, parameters_of_inputs, read_files
 from memplan.api.cli.running import FAULT, INTERRUPTED, WRONG_INPUT, graceful_interrupts, seconds_left
@@ -154,7 +154,7 @@ class CommandExtras(NamedTuple):
     draws_progress: draw progress on one line of a terminal, instead of a line for each event.
     """
 
-    flags: Sequence[inspect.Parameter] = ()
+    flags: Sequence[click.Parameter] = ()
     formats: Sequence[str] = ("json", TABLE)
     forms: Mapping[str, Writer] = {}  # nobody writes to it
     beside: Mapping[str, Writer] = {}  # nobody writes to it
@@ -175,43 +175,41 @@ class CommandExtras(NamedTuple):
 _NO_EXTRAS = CommandExtras()
 
 
-def command_of(capability: Capability[Any], extras: CommandExtras = _NO_EXTRAS) -> Callable[..., None]:
-    """Return the command's function, from which typer makes a command."""
-    unique = parameters_of(capability, extras)
+def command_of(capability: Capability[Any], extras: CommandExtras = _NO_EXTRAS) -> SectionedCommand:
+    """Return the command of a capability."""
+    parameters = parameters_of(capability, extras)
 
-    def command(**given: Any) -> None:
-        line = CommandLine(capability, unique, given)
-        if any(given.get(name) is not None for name in OF_PLANS):
+    def command(**given: Any) -> int:
+        # What may be repeated is a list, and None where it was not given.
+        values = {name: list(value) or None if isinstance(value, tuple) else value for name, value in given.items()}
+        line = CommandLine(capability, parameters, values)
+        if any(values.get(name) is not None for name in OF_PLANS):
             line = as_for_the_plan(line)
         try:
             status = extras.runs(line)
-            raise typer.Exit(run(line, extras) if status is None else status)
+            return run(line, extras) if status is None else status
         except InputError as error:
             raise line.completed_error(error) from error
 
     exits = dict(sorted({**EXITS, **(capability.exits or {0: "there is an answer"})}.items()))
-    command.__name__ = capability.name
     statuses = ", ".join(f"{status} {meaning}" for status, meaning in exits.items())
-    command.__doc__ = f"{capability.help}\n\nExit status: {statuses}."
-    # The signature that typer reads.
-    command.__signature__ = inspect.Signature(sorted(unique, key=lambda each: each.kind))  # type: ignore[attr-defined]
-    command.__annotations__ = {parameter.name: parameter.annotation for parameter in unique}
-    return command
+    text = f"{capability.help}\n\nExit status: {statuses}."
+    return SectionedCommand(capability.name, callback=command, params=[*parameters], help=text, panels=PANEL_OF)
 
 
-def parameters_of(capability: Capability[Any], extras: CommandExtras) -> tuple[inspect.Parameter, ...]:
+def parameters_of(capability: Capability[Any], extras: CommandExtras) -> tuple[click.Parameter, ...]:
     """Return the parameters of the command of a capability."""
     files = [each for each in capability.inputs if each.from_file is not None]
     models = [capability.options, *(each.reading for each in files if each.reading is not None)]
     suffixes = sorted(suffix for suffix in {".json", *extras.forms, *extras.beside} if suffix)
     text = _OUTPUT.format(suffixes=", ".join("a folder" if suffix == FOLDER else suffix for suffix in suffixes))
     spelled = ("-o",) if "output" in capability.options.model_fields else ("--output", "-o")
-    output = flag("outputs", list[str] | None, None, *spelled, metavar="FILE", help=text)
-    parameters = [
+    output = Flag("outputs", *spelled, multiple=True, metavar="FILE", help=text)
+    parameters: list[click.Parameter] = [
         *parameters_of_inputs(capability),
         *([] if extras.owns_output else [output]),
         *(flag_of(*row) for model in models for row in model.model_fields.items()),
-        flag(*("display", str | None, None, "--format"), metavar=f"{'|'.join(extras.formats)}|FIELDS", help=_FORMAT),
+        Flag("display", "--format", metavar=f"{'|'.join(extras.formats)}|FIELDS", help=_FORMAT),
         *(*extras.flags, SERVER, THREADS, QUIET),
     ]
     # A flag of a command's own comes after one of the same name, and wins.

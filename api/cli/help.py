@@ -6,70 +6,64 @@ the command nor what reads command lines. What others add is formatted when it i
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
-from typer.core import TyperCommand, TyperGroup
+import click
 
-SETTINGS = {"help_option_names": ["-h", "--help"], "terminal_width": 80}
-"""The settings that click gets for each command."""
+_SETTINGS = {"help_option_names": ["-h", "--help"], "terminal_width": 80}
 
 
-class SectionedCommand(TyperCommand):
+class SectionedCommand(click.Command):
     """A command whose help has a section for each panel of options."""
 
-    def get_params(self, ctx: Any) -> Any:
-        """Return the parameters; options that are not given keep their defaults unconverted.
+    def __init__(self, name: str | None, *, panels: Mapping[str, str] = MappingProxyType({}), **described: Any) -> None:
+        """Make a command with the panels of its options; what describes it are the arguments of click's commands."""
+        super().__init__(name, context_settings=_SETTINGS, **described)
+        self.panels = panels
 
-        typer makes an adapter of pydantic for each option otherwise, which takes longer than a small plan.
-        """
-        parameters = super().get_params(ctx)
-        for parameter in parameters:
-            vars(parameter).setdefault("process_value", partial(_value_of, parameter, parameter.process_value))
-        return parameters
+    def format_arguments(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write nothing: the arguments stand with the options."""
 
-    def format_options(self, ctx: Any, formatter: Any) -> None:
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the arguments, the options without a panel, and those of each panel."""
-        _write_parameters(self, ctx, formatter)
+        _write_parameters(self, ctx, formatter, self.panels)
 
 
-class SectionedGroup(TyperGroup):
+class SectionedGroup(click.Group):
     """A group of commands whose help has a section for each panel."""
 
-    def format_options(self, ctx: Any, formatter: Any) -> None:
+    command_class = SectionedCommand
+
+    def __init__(self, name: str | None, *, panels: Mapping[str, str] = MappingProxyType({}), **described: Any) -> None:
+        """Make a group with the panels of its commands; what describes it are the arguments of click's groups."""
+        super().__init__(name, context_settings=_SETTINGS, no_args_is_help=True, **described)
+        self.panels = panels
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options, then the commands of each panel with the first sentence of their help."""
-        _write_parameters(self, ctx, formatter)
+        _write_parameters(self, ctx, formatter, {})
         sections: dict[str, list[tuple[str, str]]] = {}
         for name, command in self.commands.items():
             about = " ".join((command.help or "").partition("\n\n")[0].split())
-            sections.setdefault(getattr(command, "rich_help_panel", None) or "Commands", []).append((name, about))
+            sections.setdefault(self.panels.get(name, "Commands"), []).append((name, about))
         _write(sections, formatter)
 
 
-def _value_of(parameter: Any, read: Callable[[Any, Any], Any], ctx: Any, value: Any) -> Any:
-    """Return the value of a parameter; typer converts it only if it was given and is not plain text."""
-    kind = parameter.type_descriptor
-    is_text = kind.annotation in (str, list[str]) and not kind.parameter_info.parser and value
-    is_default = not parameter.required and ctx.get_parameter_source(parameter.name).name == "DEFAULT"
-    if not (is_text or is_default):
-        return read(ctx, value)
-    if parameter.multiple or parameter.nargs == -1:
-        value = list(value or ())
-    return value if parameter.callback is None else parameter.callback(ctx, parameter, value)
-
-
-def _write_parameters(command: Any, ctx: Any, formatter: Any) -> None:
+def _write_parameters(
+    command: click.Command, ctx: click.Context, formatter: click.HelpFormatter, panels: Mapping[str, str]
+) -> None:
     sections: dict[str, list[tuple[str, str]]] = {"Arguments": [], "Options": []}
     for parameter in command.get_params(ctx):
-        is_argument = parameter.param_type_name == "argument"
-        title = "Arguments" if is_argument else getattr(parameter, "rich_help_panel", None) or "Options"
+        is_argument = isinstance(parameter, click.Argument)
+        title = "Arguments" if is_argument else panels.get(parameter.name or "", "Options")
         if (record := parameter.get_help_record(ctx)) is not None:
             sections.setdefault(title, []).append(record)
     _write(sections, formatter)
 
 
-def _write(sections: dict[str, list[tuple[str, str]]], formatter: Any) -> None:
+def _write(sections: dict[str, list[tuple[str, str]]], formatter: click.HelpFormatter) -> None:
     for title, rows in sections.items():
         if rows:
             with formatter.section(title):

@@ -101,8 +101,10 @@ def _full(error: OSError) -> int:
 def _command(given: list[str]) -> int:
     """Run the command that a command line begins with, and return its exit status."""
     # Imported here, so that Ctrl-C during the import gives no traceback.
+    from click import UsageError
+
     from memplan.api.cli.commands import runnable
-    from memplan.api.cli.streams import UsageError, begin_command, say
+    from memplan.api.cli.streams import begin_command, say
     from memplan.api.garbage import collect_rarely
     from memplan.planner.errors import InputError, ReaderFaultError, UnbuiltError
     from memplan.planner.errors.extras import missing
@@ -121,9 +123,9 @@ def _command(given: list[str]) -> int:
             return command.run(args=command.arguments, prog_name=command.name, standalone_mode=False) or 0
     except UsageError as error:
         # Imported here: most command lines are right.
-        from memplan.api.cli.usage import hints, use_own_words
+        from memplan.api.cli.usage import hints, leave_near_words
 
-        use_own_words(error)
+        leave_near_words(error)
         with suppress(OSError):  # standard error may be full
             error.show()
         for hint in hints(error, given):

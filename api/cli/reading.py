@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-import inspect
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import click
+
 from memplan.api.cli.advice import CommandLine
 from memplan.api.cli.flag_names import as_flag, dashed, spelled
-from memplan.api.cli.flags import argument, flag, in_texts
+from memplan.api.cli.flags import Argument, Flag, in_texts
 from memplan.api.cli.streams import STANDARD, read_as, read_bytes, say
 from memplan.capabilities.capability import Capability
 from memplan.capabilities.inputs.question import Input, Question, read_inputs
@@ -20,25 +21,23 @@ from memplan.planner.errors import FileError, InputError, Option, OptionError, P
 from memplan.planner.model.problem import Problem
 
 
-def parameters_of_inputs(capability: Capability[Any]) -> list[inspect.Parameter]:
+def parameters_of_inputs(capability: Capability[Any]) -> list[click.Parameter]:
     """Return an argument or flag for each input that comes from files or texts, arguments first."""
-    parameters: list[inspect.Parameter] = []
+    parameters: list[click.Parameter] = []
     is_first = True
     for each in sorted(capability.inputs, key=lambda each: (each.from_file is None, each.named_by_flag)):
         if each.from_file is None and each.from_text is None:
             continue
         if each.from_file is None or each.named_by_flag:
-            kind: Any = list[str] if each.from_file is None else str
-            metavar = each.metavar or ("FILE" if each.from_file is not None else None)
-            parameters.append(
-                flag(each.name, kind | None, None, spelled(each.name)[0], metavar=metavar, help=each.help)
-            )
+            is_text = each.from_file is None
+            metavar = each.metavar or (None if is_text else "FILE")
+            parameters.append(Flag(each.name, spelled(each.name)[0], multiple=is_text, metavar=metavar, help=each.help))
             continue
         metavar = each.metavar or dashed(each.name).upper()
         if is_first or (each.required and each.absent is None):
-            parameters.append(argument(each.name, str, inspect.Parameter.empty, metavar=metavar, help=each.help))
+            parameters.append(Argument(each.name, metavar=metavar, help=each.help))
         else:
-            parameters.append(argument(each.name, str | None, None, metavar=f"[{metavar}]", help=each.help))
+            parameters.append(Argument(each.name, required=False, metavar=f"[{metavar}]", help=each.help))
         is_first = False
     return parameters
 
@@ -120,7 +119,7 @@ def as_for_the_plan(line: CommandLine) -> CommandLine:
         if path is not None:
             with contextlib.suppress(FileError):  # its reader names them
                 fields |= reading_of_plan(read_bytes(path))
-    flags = {each.name: each for each in line.parameters if each.name in fields}
+    flags = {str(each.name): each for each in line.parameters if each.name in fields}
     unsaid = {
         name: in_texts(fields[name]) for name, flag in flags.items() if arguments.get(name) in (None, flag.default)
     }

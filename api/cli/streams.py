@@ -11,9 +11,9 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, ClassVar, TextIO, TypeVar
+from typing import ClassVar, TextIO, TypeVar
 
-import typer
+import click
 
 from memplan.files import named, os_errors_named, save
 from memplan.planner import formats
@@ -25,8 +25,6 @@ STANDARD = "-"
 PAGE, PICTURE, CERTIFICATE = ".html", ".svg", ".proof"
 FOLDER = "/"
 """The suffix of folders."""
-UsageError: type[Any] = typer.BadParameter.__mro__[1]
-"""The error for a wrong command line, from click or from the copy of click inside typer."""
 T = TypeVar("T")
 
 
@@ -148,7 +146,7 @@ def refuse_unwritable(path: str | None) -> None:
 def say(text: str) -> None:
     """Print a message to standard error, which may be closed."""
     with contextlib.suppress(OSError):
-        typer.echo(text, err=True)
+        click.echo(text, err=True)
 
 
 def warnings(findings: Iterable[Finding]) -> Iterator[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,13 +10,11 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-
 from memplan.api.cli.advice import flags_for
-from memplan.api.cli.flag_names import dashed, spelled
+from memplan.api.cli.flag_names import spelled
 from memplan.capabilities import FORMER_NAMES
 from memplan.capabilities.capability.registry import CAPABILITIES
-from memplan.planner.errors import OptionError, sentences
+from memplan.planner.errors import OptionError
 from memplan.planner.errors.did_you_mean import OtherWords, meant, other_words
 from memplan.planner.errors.extras import more_of_systems
 from memplan.planner.systems import systems
@@ -27,20 +24,14 @@ _COMMANDS: Mapping[str, OtherWords] = {
     "memplan keys": {"revoke": "rm remove delete del", "add": "create new make"},
 }
 _NEAR = 0.75
-_NEAR_COMMAND = re.compile(r"(No such command '(.*)'\.) Did you mean '(.*)'\?")
 _CHOICE = re.compile(r"'([^']*)' is not one of (.*)")
 
 
-def use_own_words(error: Any) -> None:
-    """Replace the message of an error that pydantic raised by memplan's sentence."""
-    if isinstance(error.__cause__, ValidationError) and error.message.startswith("Input "):
-        error.message = sentences(error.__cause__)[0]
-    error.message = error.message.removeprefix("Value error, ")
-    # click also suggests words that are hardly like the one that was given.
+def leave_near_words(error: Any) -> None:
+    """Leave of the words that click suggests those that are much like the one that was given."""
     if getattr(error, "possibilities", None):
-        error.possibilities = get_close_matches(error.option_name, error.possibilities, cutoff=_NEAR)
-    if (near := _NEAR_COMMAND.fullmatch(error.message)) and not get_close_matches(near[2], [near[3]], cutoff=_NEAR):
-        error.message = near[1]
+        given = getattr(error, "option_name", None) or error.command_name
+        error.possibilities = get_close_matches(given, error.possibilities, cutoff=_NEAR)
 
 
 def hints(error: Any, arguments: Sequence[str]) -> Iterator[str]:
@@ -59,7 +50,7 @@ def hints(error: Any, arguments: Sequence[str]) -> Iterator[str]:
         here = {f"--{name}": words for name, words in other_words("options").items() if f"--{name}" in flags}
         if (flag := meant(option.lstrip("-"), (), here)) is not None:
             yield f"did you mean {flag}?"
-        elif others := [name for name in CAPABILITIES if option in dict(_options(name))]:
+        elif others := [name for name in CAPABILITIES if option in _options(name)]:
             yield f"{option} is an option of {', '.join(f'`memplan {name}`' for name in others)}"
         elif len(option) == 2 and (longer := sorted(flag for flag in flags if flag.startswith(f"-{option}"))):
             yield f"did you mean {' or '.join(longer)}?"
@@ -108,28 +99,23 @@ def refuse_repeated(command: str, flags: Sequence[str]) -> None:
     # Imported here, and below: most command lines are right.
     from memplan.api.cli.commands import made
 
-    for row in inspect.signature(made(command)).parameters.values():
+    for row in made(command).params:
         names = [flag for flag in flags if flag in flags_for(row)]
-        is_switch, takes_several = "[bool" in str(row.annotation), "list[" in str(row.annotation)
-        if len(set(names) if is_switch else names) > 1 and not takes_several:
+        if len(set(names) if getattr(row, "is_flag", False) else names) > 1 and not row.multiple:
             name = spelled(row.name)[0].partition("/")[0].removeprefix("--")
             raise OptionError(f"{name}: must be given once, got {' and '.join(names)}")
 
 
-def _options(command: str) -> Iterator[tuple[str, Any]]:
-    """Yield the flags of a command, each with its help."""
+def _options(command: str) -> dict[str, Any]:
+    """Return the options of a command by their flags."""
     from memplan.api.cli.commands import made
 
-    for row in inspect.signature(made(command)).parameters.values():
-        for about in getattr(row.annotation, "__metadata__", ()):
-            named = [word for word in (about.default, *(about.param_decls or ())) if isinstance(word, str)]
-            words = named or [f"--{dashed(row.name)}"]
-            yield from ((part, about) for word in words for part in word.split("/"))
+    return {flag: row for row in made(command).params for flag in flags_for(row)}
 
 
 def _of_option(flag: str, arguments: Sequence[str]) -> Iterator[str]:
     """Yield the values of an option that is missing or lacks its value."""
-    if (about := dict(_options(arguments[0])).get(flag) if arguments[0] in CAPABILITIES else None) is not None:
+    if (about := _options(arguments[0]).get(flag) if arguments[0] in CAPABILITIES else None) is not None:
         yield f"{flag} {about.metavar or 'VALUE'}: {about.help}"
 
 

@@ -12,10 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
 
 from lab import manual
-from memplan.api.cli.commands import app
+from memplan.api.cli.commands import made
 from memplan.api.cli.main import main
 from memplan.planner.formats import read_problem
 from memplan.planner.liveness import problem_of
@@ -268,9 +267,7 @@ def test_every_command_that_a_page_names_is_there_with_its_flags(page: Path) -> 
         name, *rest = shlex.split(line)[1:]
         if name == "lint":  # the command of an example
             continue
-        every: Any = typer.main.get_command(app([name]))
-        command = every.get_command(None, name)
-        assert command is not None, line
+        command: Any = made(name)
         if rest and hasattr(command, "commands"):
             command = command.commands[rest.pop(0)]
         flags = {"--help", *(flag for each in command.params for flag in (*each.opts, *each.secondary_opts))}

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from memplan.api.cli.flags import flag
+from memplan.api.cli.flags import Flag, integer
 from memplan.api.cli.from_capability import CommandExtras, Invocation
 from memplan.api.cli.local.order import load_writing, model_if_gained, refuse_no_model
 from memplan.api.cli.streams import FOLDER, PAGE, write
@@ -92,7 +92,7 @@ def _program(call: Invocation, answer: Any, path: str) -> None:
 
 _KINDS = {PAGE: _page, _PICTURE: _picture, _SCHEDULE: _schedule, FOLDER: _program}
 LOCAL = CommandExtras(
-    flags=(flag("alignment", int | None, None, "--alignment", metavar="SIZE", help=_ALIGNMENT),),
+    flags=(Flag("alignment", type=integer, metavar="SIZE", help=_ALIGNMENT),),
     beside={**_KINDS, **dict.fromkeys(_MODELS, _model)},
     needs_plans=(*_KINDS, *_MODELS),
     loads=load_writing,

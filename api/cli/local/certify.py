@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from memplan.api.cli.flags import flag
+from memplan.api.cli.flags import Flag
 from memplan.api.cli.from_capability import CommandExtras, Invocation
 from memplan.api.cli.running import graceful_interrupts
 from memplan.api.cli.streams import CERTIFICATE, refuse_unwritable, suffix_of, write
@@ -63,7 +63,7 @@ def certified_plan(call: Invocation, answer: Plan) -> Plan:
 
 
 LOCAL = CommandExtras(
-    (flag("output", str | None, None, "--output", "-o", metavar="CERTIFICATE", help=_OUTPUT),),
+    (Flag("output", "--output", "-o", metavar="CERTIFICATE", help=_OUTPUT),),
     prepare=_prepare,
     finish=_finish,
     owns_output=True,

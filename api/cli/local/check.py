@@ -9,7 +9,7 @@ from typing import Any
 
 from memplan.api.checks.reports import REPORTS
 from memplan.api.cli.advice import CommandLine
-from memplan.api.cli.flags import ON, SAVE_BASELINE, SAVE_PLAN, flag
+from memplan.api.cli.flags import ON, SAVE_BASELINE, SAVE_PLAN, Flag
 from memplan.api.cli.from_capability import CommandExtras, Invocation
 from memplan.api.cli.local.check_folder import check_many
 from memplan.api.cli.streams import PAGE, format_for, suffix_of, write
@@ -88,7 +88,7 @@ def _finish(call: Invocation, answer: Any) -> Sequence[str]:
 
 LOCAL = CommandExtras(
     (
-        flag("budgets_file", str | None, None, "--budgets", metavar="TOML", help=_BUDGETS),
+        Flag("budgets_file", "--budgets", metavar="TOML", help=_BUDGETS),
         SAVE_PLAN,
         SAVE_BASELINE,
         ON,

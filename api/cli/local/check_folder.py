@@ -5,7 +5,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 from memplan.api.checks.reports import REPORTS, report_of_many
 from memplan.api.cli.advice import CommandLine
@@ -93,8 +93,7 @@ def _flags(table: Mapping[str, Any], where: str, folder: Path, wrong: list[str])
     flags: dict[str, Any] = {}
     for key, value in table.items():
         if key in _KEYS:
-            is_list = get_args(_FLAGS[_KEYS[key]].annotation)[0] == list[str] | None
-            flags[_KEYS[key]] = _texts(value) if is_list else value
+            flags[_KEYS[key]] = _texts(value) if _FLAGS[_KEYS[key]].multiple else value
         elif key in _FILES and where != "default":
             flags[_FILES[key]] = str(folder / str(value))
         else:

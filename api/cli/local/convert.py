@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from memplan.api.cli.flags import flag
+from memplan.api.cli.flags import Flag
 from memplan.api.cli.from_capability import CommandExtras, Invocation
 from memplan.api.cli.streams import STANDARD, refuse_unwritable, write
 from memplan.capabilities.convert.answer import Converted, facts
@@ -84,7 +84,7 @@ def _measured(model: bytes, arena_size: int) -> str:
 
 
 LOCAL = CommandExtras(
-    flags=(flag("output", str | None, None, "--output", "-o", metavar="FILE", help=_OUTPUT),),
+    flags=(Flag("output", "--output", "-o", metavar="FILE", help=_OUTPUT),),
     prepare=_prepare,
     finish=_finish,
     shows=_shows,

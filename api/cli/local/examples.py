@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
-from typing import Annotated
 
-import typer
+import click
 
+from memplan.api.cli.flags import Flag
+from memplan.api.cli.help import SectionedCommand
 from memplan.api.cli.streams import say
 from memplan.files import os_errors_named
 
@@ -15,11 +16,18 @@ _PLACES = tuple(Path(__file__).parents[k] / "examples" for k in (3, 4))
 """Where the examples are: in an installed memplan (all but the problems), or in a checkout."""
 
 
-def examples(
-    output: Annotated[
-        str, typer.Option("--output", "-o", metavar="FOLDER", help="Write the examples into this folder.")
-    ] = "examples",
-) -> None:
+@click.command(
+    cls=SectionedCommand,
+    params=[
+        Flag(
+            *("output", "--output", "-o"),
+            default="examples",
+            metavar="FOLDER",
+            help="Write the examples into this folder.",
+        )
+    ],
+)
+def examples(output: str) -> None:
     """Write the examples that the documents name into a folder.
 
     Exit status: 0 they are written, 2 wrong input.

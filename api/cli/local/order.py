@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from memplan.api.cli.flags import flag
+from memplan.api.cli.flags import Flag, integer
 from memplan.api.cli.from_capability import CommandExtras, Invocation
 from memplan.api.cli.streams import CERTIFICATE, PAGE, suffix_of
 from memplan.planner.errors import OptionError, shown
@@ -97,7 +97,7 @@ def model_if_gained(call: Invocation, written: Written, path: str) -> bytes | No
 
 
 LOCAL = CommandExtras(
-    flags=(flag("alignment", int | None, None, "--alignment", metavar="SIZE", help=_ALIGNMENT),),
+    flags=(Flag("alignment", type=integer, metavar="SIZE", help=_ALIGNMENT),),
     beside={PAGE: _page, CERTIFICATE: _certificate, **dict.fromkeys(MODELS, _model)},
     needs_plans=(PAGE, *MODELS),
     loads=load_writing,

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from memplan.api.cli.flags import BROWSER, ON, TABLE, flag
+from memplan.api.cli.flags import BROWSER, ON, TABLE, Flag
 from memplan.api.cli.from_capability import CommandExtras, Invocation
 from memplan.api.cli.local.beside_plan import open_page, plan_page, plan_picture
 from memplan.api.cli.local.several_files import more, read_several, run_each
@@ -142,8 +142,8 @@ def _finish(call: Invocation, answer: Any) -> Sequence[str]:
 LOCAL: CommandExtras = CommandExtras(
     (
         more("Models that share the memory with it, or with -o FOLDER/ alone are planned each by itself."),
-        flag("together", list[str] | None, None, "--together", metavar="NAMES", help=_TOGETHER),
-        flag("order", list[str] | None, None, "--order", metavar="best|A,B", help=_ORDER),
+        Flag("together", multiple=True, metavar="NAMES", help=_TOGETHER),
+        Flag("order", multiple=True, metavar="best|A,B", help=_ORDER),
         ON,
     ),
     formats=tuple(dict.fromkeys((*FORMATS, TABLE, *PLAN_FORMATS, BROWSER))),

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import inspect
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from memplan.api.cli.advice import CommandLine
-from memplan.api.cli.flags import argument
+from memplan.api.cli.flags import Argument
 from memplan.api.cli.from_capability import CommandExtras, run_apart
 from memplan.api.cli.streams import FOLDER, read_as, refuse_unwritable, suffix_of
 from memplan.capabilities.reading import Reader, joined, names_of, refuse_files
@@ -32,9 +31,9 @@ def read_several(reader: Reader, given: Mapping[str, Any]) -> Mapping[str, Any]:
     return question
 
 
-def more(text: str) -> inspect.Parameter:
+def more(text: str) -> Argument:
     """Return the argument for further files of a command."""
-    return argument("more", list[str] | None, None, metavar="[FILE]...", help=text)
+    return Argument("more", nargs=-1, required=False, metavar="[FILE]...", help=text)
 
 
 def refuse_on(line: CommandLine, what: str) -> None:

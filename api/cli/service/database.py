@@ -3,31 +3,19 @@
 from __future__ import annotations
 
 from contextlib import closing
-from typing import Annotated
 
-import typer
-
+from memplan.api.cli.flags import STORE, Flag
+from memplan.api.cli.help import SectionedGroup
 from memplan.api.cli.streams import say, write
 from memplan.planner.errors import OptionError
 
-database = typer.Typer(help="Bring the database of the service to this version.", no_args_is_help=True)
+database = SectionedGroup("database", help="Bring the database of the service to this version.")
 
 
-@database.callback()
-def _group() -> None:
-    """Keep `upgrade` a subcommand although it is the only one."""
-
-
-@database.command()
-def upgrade(
-    store: Annotated[
-        str | None,
-        typer.Option(
-            "--store", metavar="URL", help="Use this database: postgresql://USER@HOST/NAME. [MEMPLAN_DATABASE_URL]"
-        ),
-    ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the statements, and change nothing.")] = False,
-) -> None:
+@database.command(
+    params=[STORE, Flag("dry_run", is_flag=True, help="Print the statements, and change nothing.")],
+)
+def upgrade(store: str | None, dry_run: bool) -> None:
     """Make the tables, or bring those of an older memplan up to date, as servers and workers do when they start."""
     # Imported here, because `memplan --help` should not wait for a database's library.
     from memplan.api.settings import read_settings

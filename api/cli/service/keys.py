@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
+import click
 from pydantic_core import to_json
 
-from memplan.api.cli.flags import ListFormat
+from memplan.api.cli.flags import LIST_FORMAT, Argument, Between, Flag
+from memplan.api.cli.help import SectionedGroup
 from memplan.api.cli.streams import say, wants_table, write
 from memplan.planner.errors import OptionError, shown
 
@@ -21,68 +21,63 @@ if TYPE_CHECKING:
     from memplan.api.store.api_key import Key
     from memplan.api.store.tables.keys import Keys
 
-keys = typer.Typer(
-    help="Make, list and revoke the keys by which callers of the service are known.", no_args_is_help=True
-)
+keys = SectionedGroup("keys", help="Make, list and revoke the keys by which callers of the service are known.")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}")
 
 
-class KeyScope(StrEnum):
-    """The scopes that a key can have."""
-
-    plan = "plan"
-    read = "read"
-    admin = "admin"
+_WHO = Argument("name", help="Who has it: letters, digits and . _ @ -")
 
 
-Name = Annotated[str, typer.Argument(metavar="NAME", help="Who has it: letters, digits and . _ @ -")]
-
-
-@keys.command()
-def add(
-    name: Name,
-    scopes: Annotated[
-        list[KeyScope] | None,
-        typer.Option(
-            "--scope",
+@keys.command(
+    params=[
+        _WHO,
+        Flag(
+            *("scopes", "--scope"),
+            type=click.Choice(("plan", "read", "admin")),
+            multiple=True,
             help="What the key allows: plan (to solve), read (to look), or admin (everything). May be "
             "repeated. [plan and read]",
         ),
-    ] = None,
-    max_jobs: Annotated[
-        int | None, typer.Option(min=0, help="The number of jobs of this key that may be unfinished at a time.")
-    ] = None,
-    max_requests_per_minute: Annotated[
-        int | None, typer.Option(min=1, help="The number of requests that this key may send each minute.")
-    ] = None,
-) -> None:
+        Flag(
+            "max_jobs",
+            type=Between(min=0),
+            help="The number of jobs of this key that may be unfinished at a time.",
+        ),
+        Flag(
+            "max_requests_per_minute",
+            type=Between(min=1),
+            help="The number of requests that this key may send each minute.",
+        ),
+    ]
+)
+def add(name: str, scopes: Sequence[str], max_jobs: int | None, max_requests_per_minute: int | None) -> None:
     """Make a key and print it on standard output. It is shown only this once, because only its hash is kept."""
     from memplan.api.store.api_key import Key, new_secret
 
     if not _NAME.fullmatch(name):
         raise OptionError(f"name: must be at most 64 letters, digits and . _ @ -, got {shown(name)}")
     key_id, text, record = new_secret()
-    wanted = frozenset(scope.value for scope in scopes or (KeyScope.plan, KeyScope.read))
+    wanted = frozenset(scopes or ("plan", "read"))
     with _kept_keys() as stored_keys:
         stored_keys.add(Key(key_id, name, record, wanted, time.time(), max_jobs, max_requests_per_minute))
     write(None, f"{text}\n".encode())
     say(f"memplan: key {name} may {', '.join(sorted(wanted))}; it is not shown again")
 
 
-@keys.command("list")
-def list_(shown_as: ListFormat = None) -> None:
+@keys.command("list", params=[LIST_FORMAT])
+def list_(display: str | None) -> None:
     """List all keys, including those that were revoked. Their secrets are not kept."""
     with _kept_keys() as stored_keys:
         facts = [_facts(key) for key in stored_keys.all()]
-    if wants_table(shown_as):
+    if wants_table(display):
         for line in _table(facts):
             say(line)
         return
     write(None, to_json({"keys": facts}) + b"\n")
 
 
-@keys.command()
-def revoke(name: Name) -> None:
+@keys.command(params=[_WHO])
+def revoke(name: str) -> None:
     """Revoke a key. After at most two seconds no server accepts it. Its name cannot be used again."""
     with _kept_keys() as stored_keys:
         if not stored_keys.revoke(name, time.time()):

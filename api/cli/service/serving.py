@@ -6,23 +6,25 @@ import gc
 import logging.config
 import signal
 import threading
-from typing import Annotated
 
-import typer
+import click
 
-from memplan.api.cli.flags import Host, Port
+from memplan.api.cli.flags import STORE, Between, Flag
+from memplan.api.cli.help import SectionedCommand
 from memplan.api.cli.running import Interrupted
 from memplan.planner.errors import OptionError
 from memplan.planner.model.sizes import parse_size
 
 
-def serve(
-    host: Host = "127.0.0.1",
-    port: Port = 8000,
-    without_keys: Annotated[
-        bool, typer.Option("--without-keys", help="Let callers in without a key, even if others can reach the address.")
-    ] = False,
-) -> None:
+@click.command(
+    cls=SectionedCommand,
+    params=[
+        Flag("host", default="127.0.0.1", help="Listen on this address."),
+        Flag("port", type=Between(0, 65535), default=8000, help="Listen on this port. 0 takes a free one."),
+        Flag("without_keys", is_flag=True, help="Let callers in without a key, even if others can reach the address."),
+    ],
+)
+def serve(host: str, port: int, without_keys: bool) -> None:
     """Serve over HTTP until a signal stops the process.
 
     If other machines can reach the address, callers need a key, which `memplan keys add` makes.
@@ -36,22 +38,23 @@ def serve(
         return  # a server that stopped on request has succeeded
 
 
-def worker(
-    store: Annotated[
-        str | None,
-        typer.Option(
-            "--store", metavar="URL", help="Use this database: postgresql://USER@HOST/NAME. [MEMPLAN_DATABASE_URL]"
+@click.command(
+    cls=SectionedCommand,
+    params=[
+        STORE,
+        Flag(
+            "workers",
+            type=Between(min=1),
+            help="Run this many processes, each of which does one job at a time. [MEMPLAN_WORKERS]",
         ),
-    ] = None,
-    workers: Annotated[
-        int | None,
-        typer.Option(min=1, help="Run this many processes, each of which does one job at a time. [MEMPLAN_WORKERS]"),
-    ] = None,
-    memory_limit: Annotated[
-        str | None,
-        typer.Option(metavar="SIZE", help="The memory that each process may use. [MEMPLAN_WORKER_MEMORY_BYTES]"),
-    ] = None,
-) -> None:
+        Flag(
+            "memory_limit",
+            metavar="SIZE",
+            help="The memory that each process may use. [MEMPLAN_WORKER_MEMORY_BYTES]",
+        ),
+    ],
+)
+def worker(store: str | None, workers: int | None, memory_limit: str | None) -> None:
     """Run the jobs that servers put into the database, until a signal stops the process.
 
     A worker that stops hands back the jobs that it runs, and other workers continue them from there. The jobs of a

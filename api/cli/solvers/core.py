@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Annotated
 
-import typer
+import click
 
+from memplan.api.cli.flags import Flag
+from memplan.api.cli.help import SectionedCommand
 from memplan.api.cli.streams import write
 from memplan.files import os_errors_named
 from memplan.planner.errors import OptionError
@@ -41,17 +42,18 @@ def amalgamated(folder: Path) -> str:
     return f'{head}{includes}\n#include "{HEADER}"\n\n' + "\n".join(parts)
 
 
-def core(
-    where: Annotated[
-        bool, typer.Option("--where", help="Print the folder of the sources, which has a CMakeLists.txt.")
-    ] = False,
-    output: Annotated[
-        str | None,
-        typer.Option(
-            "--output", "-o", metavar="FOLDER", help="Write memplan.h and a single memplan.cpp into this folder."
+@click.command(
+    cls=SectionedCommand,
+    params=[
+        Flag("where", is_flag=True, help="Print the folder of the sources, which has a CMakeLists.txt."),
+        Flag(
+            *("output", "--output", "-o"),
+            metavar="FOLDER",
+            help="Write memplan.h and a single memplan.cpp into this folder.",
         ),
-    ] = None,
-) -> None:
+    ],
+)
+def core(where: bool, output: str | None) -> None:
     """Get the planner for a program in C, C++, Rust or Zig that links it: the folder of its sources, or two files.
 
     Exit status: 0 done, 2 wrong input.

@@ -10,9 +10,11 @@ from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 
+import click
 from pydantic_core import to_json
 
-from memplan.api.cli.flags import ListFormat
+from memplan.api.cli.flags import LIST_FORMAT
+from memplan.api.cli.help import SectionedCommand
 from memplan.api.cli.streams import wants_table, write
 from memplan.planner import __version__
 from memplan.planner.errors.extras import PACKAGES, install_line, is_installed
@@ -20,13 +22,14 @@ from memplan.solvers.core.build import HERE, folders, is_built, library_of
 from memplan.solvers.core.tables import REMEDY, Library
 
 
-def solvers(shown: ListFormat = None) -> None:
+@click.command(cls=SectionedCommand, params=[LIST_FORMAT])
+def solvers(display: str | None) -> None:
     """List the solvers: what is installed, and what each can do."""
     # Imported here: the doctor looks at what may be broken.
     from memplan.api.reports.solver_facts import solver_facts
 
     facts = solver_facts()
-    if wants_table(shown):
+    if wants_table(display):
         # Only people wait for the library that draws tables.
         from memplan.api.cli.report import show_solvers
 
@@ -35,6 +38,7 @@ def solvers(shown: ListFormat = None) -> None:
     write(None, to_json({"solvers": facts}) + b"\n")
 
 
+@click.command(cls=SectionedCommand)
 def doctor() -> None:
     """Report which code runs and why, which extras are installed, and how to install those that are missing."""
     write(None, "".join(f"{line}\n" for line in report()).encode())

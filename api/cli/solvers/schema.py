@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
-import typer
+import click
 from pydantic.json_schema import GenerateJsonSchema, models_json_schema
 from pydantic_core import from_json, to_json
 
+from memplan.api.cli.flags import Flag
+from memplan.api.cli.help import SectionedCommand
 from memplan.api.cli.streams import write
 from memplan.capabilities.capability import Control
 from memplan.capabilities.capability.registry import CAPABILITIES
@@ -27,15 +28,14 @@ class QuietJsonSchema(GenerateJsonSchema):
     ignored_warning_kinds = GenerateJsonSchema.ignored_warning_kinds | {"non-serializable-default"}
 
 
-def schema(
-    output: Annotated[
-        str | None, typer.Option("--output", "-o", metavar="FILE", help="Write the schema to this file.")
-    ] = None,
-    corpus: Annotated[
-        str | None,
-        typer.Option("--corpus", metavar="FOLDER", help="Write an example of a body and its answer for each question."),
-    ] = None,
-) -> None:
+@click.command(
+    cls=SectionedCommand,
+    params=[
+        Flag("output", "--output", "-o", metavar="FILE", help="Write the schema to this file."),
+        Flag("corpus", metavar="FOLDER", help="Write an example of a body and its answer for each question."),
+    ],
+)
+def schema(output: str | None, corpus: str | None) -> None:
     """Write the JSON Schema of problems, plans, operations and graphs, with the version of memplan.
 
     The corpus has a file for each question, with a request's body and its answer. Exit status: 0 written, 2 wrong

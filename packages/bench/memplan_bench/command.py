@@ -2,43 +2,63 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
 
-import typer
+import click
 
-from memplan.api.cli.flags import seconds_limit
+from memplan.api.cli.flags import Argument, Between, Flag, time_limit
+from memplan.api.cli.help import SectionedCommand
 from memplan.planner.errors import OptionError, shown
 from memplan.planner.model.sizes import parse_size
 
 REGRESSED = 1
 FOUND_WRONG = 3
 _SUITES = "Folders of problems, or files."
+_FILE = click.Path(path_type=Path)
 
 
-def bench(
-    suites: Annotated[list[str] | None, typer.Argument(metavar="SUITE", help=_SUITES)] = None,
-    solvers: Annotated[str, typer.Option(metavar="A,B", help="Run these solvers and peers.")] = "auto",
-    time_limit: Annotated[float, seconds_limit("The time limit of each run")] = 10.0,
-    memory_limit: Annotated[str, typer.Option(metavar="SIZE", help="The memory that each process may use.")] = "8GiB",
-    seeds: Annotated[str, typer.Option(metavar="1,2", help="Run each solver once with each of these seeds.")] = "1",
-    at_once: Annotated[int, typer.Option("--jobs", min=1, help="Do this many runs at the same time.")] = 1,
-    on: Annotated[
-        str | None, typer.Option(metavar="ADDRESS", help="Run on this cluster: dask://HOST:PORT or ray://HOST:PORT.")
-    ] = None,
-    cold: Annotated[
-        bool, typer.Option(help="Also count the time in which a process loads what its first problem needs.")
-    ] = False,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output", "-o", metavar="RESULTS", help="Append the rows to this file, and skip the runs that it has."
+@click.command(
+    cls=SectionedCommand,
+    params=[
+        Argument("suites", nargs=-1, required=False, metavar="[SUITE]...", help=_SUITES),
+        Flag("solvers", default="auto", metavar="A,B", help="Run these solvers and peers."),
+        time_limit("The time limit of each run"),
+        Flag("memory_limit", default="8GiB", metavar="SIZE", help="The memory that each process may use."),
+        Flag("seeds", default="1", metavar="1,2", help="Run each solver once with each of these seeds."),
+        Flag(
+            *("at_once", "--jobs"),
+            type=Between(min=1),
+            default=1,
+            help="Do this many runs at the same time.",
         ),
-    ] = None,
-    compared: Annotated[
-        tuple[Path, Path] | None, typer.Option("--compare", metavar="OLD NEW", help="Compare two files of results.")
-    ] = None,
-) -> None:
+        Flag("on", metavar="ADDRESS", help="Run on this cluster: dask://HOST:PORT or ray://HOST:PORT."),
+        Flag(
+            *("cold", "--cold/--no-cold"),
+            is_flag=True,
+            help="Also count the time in which a process loads what its first problem needs.",
+        ),
+        Flag(
+            *("output", "--output", "-o"),
+            type=_FILE,
+            metavar="RESULTS",
+            help="Append the rows to this file, and skip the runs that it has.",
+        ),
+        Flag("compared", "--compare", type=(_FILE, _FILE), metavar="OLD NEW", help="Compare two files of results."),
+    ],
+)
+def bench(
+    suites: Sequence[str],
+    solvers: str,
+    time_limit: float,
+    memory_limit: str,
+    seeds: str,
+    at_once: int,
+    on: str | None,
+    cold: bool,
+    output: Path | None,
+    compared: tuple[Path, Path] | None,
+) -> int | None:
     """Run solvers on suites, each run in a process of its own, or compare two files of results.
 
     Rows are written to RESULTS, or to standard output, as they come. A run whose row is in RESULTS already is not
@@ -51,14 +71,15 @@ def bench(
 
     if compared is not None:
         if not steps.tell_comparison(*compared):
-            raise typer.Exit(REGRESSED)
-        return
+            return REGRESSED
+        return None
     if not suites and output is None:
         raise OptionError("bench: must have a SUITE to run, RESULTS to report on (-o) or --compare")
-    wanted = jobs(suites or [], _names(solvers), _seeds(seeds), time_limit, _bytes(memory_limit), is_warm=not cold)
+    wanted = jobs(suites, _names(solvers), _seeds(seeds), time_limit, _bytes(memory_limit), is_warm=not cold)
     results = steps.run_all(wanted, at_once, output, on)
     if not steps.report(results):
-        raise typer.Exit(FOUND_WRONG)
+        return FOUND_WRONG
+    return None
 
 
 def _names(text: str) -> list[str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from enum import Enum
 from functools import partial
 
 from memplan.api.cli.advice import CommandLine
@@ -79,5 +78,4 @@ def _sent(line: CommandLine) -> SentLine:
         if path is not None:
             with suppress(FileError):
                 files[path] = read_bytes(path)
-    given = {name: value.value if isinstance(value, Enum) else value for name, value in line.given.items()}
-    return SentLine({**given, "on": None, "more": None}, line.plain, line.plan_hash, files)
+    return SentLine({**line.given, "on": None, "more": None}, line.plain, line.plan_hash, files)

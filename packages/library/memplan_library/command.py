@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
+import click
 from pydantic_core import to_json
 
-from memplan.api.cli.flags import ListFormat, seconds_limit
+from memplan.api.cli.flags import LIST_FORMAT, Argument, Flag, integer
+from memplan.api.cli.flags import time_limit as limit_flag
+from memplan.api.cli.help import SectionedGroup
 from memplan.api.cli.streams import read_bytes, say, wants_table, write
 from memplan.planner.errors import OptionError
 from memplan_library import COMMAND
@@ -16,28 +19,39 @@ from memplan_library import COMMAND
 FAULTY = NOT_BETTER = 1
 WRONG_FORMAT, REFUSED = 2, 3
 
-library = typer.Typer(help=COMMAND.help, no_args_is_help=True)
-Folder = Annotated[Path, typer.Option("--library", metavar="FOLDER", help="The folder of the library.")]
-Problems = Annotated[
-    list[str] | None,
-    typer.Argument(metavar="[PROBLEM]...", help="Names, kinds, benchmark, easy, hard, open, or WORD/KIND."),
-]
-HERE = Path("library")
+library = SectionedGroup("library", help=COMMAND.help)
+_FILE = click.Path(path_type=Path)
+_FOLDER = Flag(
+    *("folder", "--library"),
+    type=_FILE,
+    default=Path("library"),
+    metavar="FOLDER",
+    help="The folder of the library.",
+)
+_PROBLEM = Argument("problem", help="A name.")
+_PROBLEMS = Argument(
+    *("problems",),
+    nargs=-1,
+    required=False,
+    metavar="[PROBLEM]...",
+    help="Names, kinds, benchmark, easy, hard, open, or WORD/KIND.",
+)
 
 
-@library.command("list")
-def list_(
-    problems: Problems = None,
-    status: Annotated[
-        str | None, typer.Option(metavar="proved|claimed|open", help="List only problems with this status.")
-    ] = None,
-    display: ListFormat = None,
-    folder: Folder = HERE,
-) -> None:
+@library.command(
+    "list",
+    params=[
+        _PROBLEMS,
+        Flag("status", metavar="proved|claimed|open", help="List only problems with this status."),
+        LIST_FORMAT,
+        _FOLDER,
+    ],
+)
+def list_(problems: Sequence[str], status: str | None, display: str | None, folder: Path) -> None:
     """List the problems with their best value, the bound, who found the plan, and how."""
     from memplan_library.entries import facts
 
-    entries = [entry for entry in _opened(folder).select(problems or []) if status in (None, entry.status)]
+    entries = [entry for entry in _opened(folder).select(problems) if status in (None, entry.status)]
     if not wants_table(display):
         write(None, to_json([facts(entry) for entry in entries]) + b"\n")
         return
@@ -47,18 +61,15 @@ def list_(
         write(None, f"{entry.kind:9} {entry.name:50} {entry.status:8} {best:>16} {bound:>16}  {entry.by}\n".encode())
 
 
-@library.command()
-def get(
-    problem: Annotated[str, typer.Argument(help="A name.")],
-    output: Annotated[
-        str | None,
-        typer.Option("--output", "-o", metavar="FILE", help="Write to this file instead of standard output."),
-    ] = None,
-    what: Annotated[
-        str, typer.Option(metavar="problem|plan|proof", help="Write this file of the problem.")
-    ] = "problem",
-    folder: Folder = HERE,
-) -> None:
+@library.command(
+    params=[
+        _PROBLEM,
+        Flag("output", "--output", "-o", metavar="FILE", help="Write to this file instead of standard output."),
+        Flag("what", default="problem", metavar="problem|plan|proof", help="Write this file of the problem."),
+        _FOLDER,
+    ]
+)
+def get(problem: str, output: str | None, what: str, folder: Path) -> None:
     """Write the file of a problem, of its best plan, or of its certificate, unchanged."""
     opened = _opened(folder)
     entry = _one(opened, problem)
@@ -68,25 +79,23 @@ def get(
     write(output, read_bytes(str(files[what](entry))))
 
 
-@library.command()
-def unpack(folder: Folder = HERE) -> None:
+@library.command(params=[_FOLDER])
+def unpack(folder: Path) -> None:
     """Unpack the archives of all kinds beside them, where Git ignores the files; other commands do it by themselves."""
     _opened(folder).unpack()
 
 
-@library.command()
-def pack(folder: Folder = HERE) -> None:
+@library.command(params=[_FOLDER])
+def pack(folder: Path) -> None:
     """Pack files that you changed by hand into the archives of their kinds; equal files give equal archives."""
     for kind in _opened(folder).pack():
         say(f"{folder / kind}: packed")
 
 
-@library.command()
-def check(
-    problems: Problems = None,
-    fast: Annotated[bool, typer.Option(help="Skip large certificates.")] = False,
-    folder: Folder = HERE,
-) -> None:
+@library.command(
+    params=[_PROBLEMS, Flag("fast", "--fast/--no-fast", is_flag=True, help="Skip large certificates."), _FOLDER]
+)
+def check(problems: Sequence[str], fast: bool, folder: Path) -> int:
     """Check fingerprints, plans and certificates by the programs of checkers/, and the hash of the whole library.
 
     Exit status: 0 the library is right, 1 something in it is wrong, 2 wrong input.
@@ -95,7 +104,7 @@ def check(
     from memplan_library.checking import version_fault
 
     opened, count, faulty = _opened(folder), 0, 0
-    for entry, faults in check_entries(opened, opened.select(problems or []), is_fast=fast):
+    for entry, faults in check_entries(opened, opened.select(problems), is_fast=fast):
         count, faulty = count + 1, faulty + bool(faults)
         for fault in faults:
             say(f"{entry.kind}/{entry.name}: {fault}")
@@ -103,18 +112,19 @@ def check(
     if of_set is not None:
         say(of_set)
     say(f"{count} problems, {faulty} with faults")
-    if faulty or of_set:
-        raise typer.Exit(FAULTY)
+    return FAULTY if faulty or of_set else 0
 
 
-@library.command()
-def submit(
-    problem: Annotated[str, typer.Argument(help="A name.")],
-    file: Annotated[str, typer.Argument(help="A plan or a certificate.")],
-    by: Annotated[str | None, typer.Option(help="The name of the person or project that found the plan.")] = None,
-    command: Annotated[str | None, typer.Option(help="The command that found the plan.")] = None,
-    folder: Folder = HERE,
-) -> None:
+@library.command(
+    params=[
+        _PROBLEM,
+        Argument("file", help="A plan or a certificate."),
+        Flag("by", help="The name of the person or project that found the plan."),
+        Flag("command", help="The command that found the plan."),
+        _FOLDER,
+    ]
+)
+def submit(problem: str, file: str, by: str | None, command: str | None, folder: Path) -> int:
     """Check a plan or a certificate by independent code, and add it to the library if it is better.
 
     Exit status: 0 better, added; 1 not better; 2 wrong format; 3 refused, with the reason.
@@ -125,33 +135,42 @@ def submit(
     opened = _opened(folder)
     verdict = submit_to(opened, _one(opened, problem), read_bytes(file), Finder(by, command))
     write(None, f"{verdict.word}: {verdict.entry.name}: {verdict.reason}\n".encode())
-    if status := {"not better": NOT_BETTER, "wrong format": WRONG_FORMAT, "refused": REFUSED}.get(verdict.word, 0):
-        raise typer.Exit(status)
+    return {"not better": NOT_BETTER, "wrong format": WRONG_FORMAT, "refused": REFUSED}.get(verdict.word, 0)
 
 
-@library.command()
-def run(
-    command: Annotated[str, typer.Argument(help="With {problem}, {out} and more, as below; empty: only a page.")],
-    problems: Problems = None,
-    name: Annotated[
-        str | None,
-        typer.Option(help="The name of the planner in the rows. The default is the first word of the command."),
-    ] = None,
-    time_limit: Annotated[float, seconds_limit("Seconds for each problem")] = 10.0,
-    infeasible_status: Annotated[
-        int | None, typer.Option(metavar="STATUS", help="The exit status of the planner that means that nothing fits.")
-    ] = None,
-    output: Annotated[
-        Path,
-        typer.Option(
-            "--output", "-o", metavar="ROWS.jsonl", help="Append the rows to this file, as `memplan bench` does."
+@library.command(
+    params=[
+        Argument("command", help="With {problem}, {out} and more, as below; empty: only a page."),
+        _PROBLEMS,
+        Flag("name", help="The name of the planner in the rows. The default is the first word of the command."),
+        limit_flag("Seconds for each problem"),
+        Flag(
+            "infeasible_status",
+            type=integer,
+            metavar="STATUS",
+            help="The exit status of the planner that means that nothing fits.",
         ),
-    ] = Path("runs.jsonl"),
-    page: Annotated[
-        str | None, typer.Option(metavar="FILE.html", help="Write one page with all rows to this file.")
-    ] = None,
-    folder: Folder = HERE,
-) -> None:
+        Flag(
+            *("output", "--output", "-o"),
+            type=_FILE,
+            default=Path("runs.jsonl"),
+            metavar="ROWS.jsonl",
+            help="Append the rows to this file, as `memplan bench` does.",
+        ),
+        Flag("page", metavar="FILE.html", help="Write one page with all rows to this file."),
+        _FOLDER,
+    ]
+)
+def run(
+    command: str,
+    problems: Sequence[str],
+    name: str | None,
+    time_limit: float,
+    infeasible_status: int | None,
+    output: Path,
+    page: str | None,
+    folder: Path,
+) -> int:
     """Run a planner on problems, check its plans, and print a summary of all rows.
 
     A plan that is better than the best known one is kept in the folder ROWS.better, beside the rows, to be submitted.
@@ -169,7 +188,7 @@ def run(
     opened = _opened(folder)
     if command:
         planner = Planner(name or command.split()[0], command, infeasible_status)
-        chosen = opened.select(problems or [])
+        chosen = opened.select(problems)
         wanted = [entry for entry in chosen if planner.suits(entry)]
         if len(wanted) < len(chosen):
             left_out = len(chosen) - len(wanted)
@@ -185,8 +204,7 @@ def run(
     say(pages.text_of(rows))
     if page is not None:
         write(page, pages.page(rows, f"Planners on {len({row.fingerprint for row in rows})} problems").encode())
-    if any(row.outcome == "invalid" for row in rows):
-        raise typer.Exit(REFUSED)
+    return REFUSED if any(row.outcome == "invalid" for row in rows) else 0
 
 
 def _opened(folder: Path) -> Any:

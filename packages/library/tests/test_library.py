@@ -6,11 +6,9 @@ import json
 import re
 import shlex
 from pathlib import Path
-from typing import Any
 from zipfile import ZipFile
 
 import pytest
-import typer
 from memplan_bench.results import appending, read_results, write_result
 from memplan_library.archives import ARCHIVE, packed, unpack, write_file
 from memplan_library.checking import check, version_fault
@@ -20,7 +18,7 @@ from memplan_library.page import page, run_by_all, summarised
 from memplan_library.running import Planner, run, word_of
 from memplan_library.submitting import Finder, submit
 
-from memplan.api.cli.commands import app
+from memplan.api.cli.commands import made
 from memplan.planner.errors import FormatError, OptionError
 
 ROOT = Path(__file__).parents[3]
@@ -314,8 +312,7 @@ def test_every_plan_has_a_finder_a_day_and_a_command_that_memplan_takes() -> Non
             assert entry.on, entry.name
             assert entry.command, entry.name
             lines.add(entry.command.partition(", ")[0])
-    every: Any = typer.main.get_command(app(["plan", "order", "cascade", "shapes", "schedule"]))
     for line in {re.sub(r"library/\S+|\d+", "1", line) for line in lines}:
         program, verb, *words = shlex.split(line)
         assert program == "memplan"
-        every.commands[verb].make_context(verb, words)
+        made(verb).make_context(verb, words)

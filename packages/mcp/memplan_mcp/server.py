@@ -6,13 +6,15 @@ import asyncio
 import threading
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
+import click
 from mcp.server import lowlevel, stdio
 from mcp.types import CallToolRequestParams, CallToolResult, ListToolsResult, TextContent, Tool, ToolAnnotations
 from pydantic_core import from_json, to_json
-from typer import Option
 
+from memplan.api.cli.flags import Flag
+from memplan.api.cli.help import SectionedCommand
 from memplan.api.cli.solvers.schema import QuietJsonSchema
 from memplan.api.request_bodies import lacking
 from memplan.capabilities.capability import Capability, Control
@@ -33,11 +35,18 @@ _LATE_S = 0.5
 """The seconds beyond its time limit for which an answer is awaited; then the last note is given."""
 
 
-def mcp(
-    folder: Annotated[
-        Path, Option(help="Read files of this folder and of the folders below it, and no others.")
-    ] = Path(),
-) -> None:
+@click.command(
+    cls=SectionedCommand,
+    params=[
+        Flag(
+            "folder",
+            type=click.Path(path_type=Path),
+            default=Path(),
+            help="Read files of this folder and of the folders below it, and no others.",
+        )
+    ],
+)
+def mcp(folder: Path) -> None:
     """Serve an assistant on standard input and output, by the Model Context Protocol.
 
     Each question is a tool, and one more tool returns the schemas of their bodies. Files are named by their paths.

@@ -5,13 +5,14 @@ No capability: it runs code of the caller's, which no service may.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Annotated, Any
+from collections.abc import Iterator, Sequence
+from typing import Any
 
-import typer
+import click
 from pydantic_core import to_json
 
-from memplan.api.cli.flags import ListFormat
+from memplan.api.cli.flags import LIST_FORMAT, Argument, Flag
+from memplan.api.cli.help import SectionedCommand
 from memplan.api.cli.streams import (
     PAGE,
     PICTURE,
@@ -88,34 +89,49 @@ def _lines_of_ways(found: Ways) -> Iterator[str]:
         yield f"with operations that run again: {best.recomputed:,} bytes, {100 * best.extra_cost:.1f} % more work"
 
 
-def fits(
-    step: Annotated[
-        str,
-        typer.Argument(metavar="STEP", help="SCRIPT.py:FUNCTION, which returns arguments; a snapshot; or a graph."),
+@click.command(
+    cls=SectionedCommand,
+    params=[
+        Argument("step", help="SCRIPT.py:FUNCTION, which returns arguments; a snapshot; or a graph."),
+        Flag("capacity", metavar="SIZE", help="The device's memory, such as 24GiB."),
+        Flag(
+            "allocator",
+            default="cuda",
+            help="Who hands out memory: cuda, plan, cpu, or settings such as max_split_size_mb:128.",
+        ),
+        Flag("suggest", is_flag=True, help="Also list ways to make it fit. Each was tried."),
+        Flag("computed", is_flag=True, help="Run the step on real values, not on fakes."),
+        Flag("compiled", is_flag=True, help="Count the graphs of AOT autograd instead."),
+        Flag("snapshot", metavar="FILE", help="Compare with this snapshot of the step."),
+        Flag("kernel_workspace", metavar="SIZE", help="Count so much for kernels' workspaces."),
+        Flag("cublas_workspace", metavar="SIZE", help="cuBLAS's workspace: 8320KiB."),
+        Flag("context", metavar="SIZE", help="Count so much for the device's context."),
+        Flag("nccl", metavar="SIZE", help="Count so much for NCCL's buffers."),
+        Flag("dim", multiple=True, metavar="NAME=SIZE", help="The size at which a graph of ggml runs."),
+        Flag(
+            *("output", "--output", "-o"),
+            multiple=True,
+            metavar="FILE",
+            help=".svg, .html: its plan; else the answer.",
+        ),
+        LIST_FORMAT,
     ],
-    capacity: Annotated[str | None, typer.Option(metavar="SIZE", help="The device's memory, such as 24GiB.")] = None,
-    allocator: Annotated[
-        str, typer.Option(help="Who hands out memory: cuda, plan, cpu, or settings such as max_split_size_mb:128.")
-    ] = "cuda",
-    suggest: Annotated[bool, typer.Option("--suggest", help="Also list ways to make it fit. Each was tried.")] = False,
-    computed: Annotated[bool, typer.Option("--computed", help="Run the step on real values, not on fakes.")] = False,
-    compiled: Annotated[bool, typer.Option("--compiled", help="Count the graphs of AOT autograd instead.")] = False,
-    snapshot: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Compare with this snapshot of the step.")
-    ] = None,
-    kernel_workspace: Annotated[
-        str | None, typer.Option(metavar="SIZE", help="Count so much for kernels' workspaces.")
-    ] = None,
-    cublas_workspace: Annotated[str | None, typer.Option(metavar="SIZE", help="cuBLAS's workspace: 8320KiB.")] = None,
-    context: Annotated[str | None, typer.Option(metavar="SIZE", help="Count so much for the device's context.")] = None,
-    nccl: Annotated[str | None, typer.Option(metavar="SIZE", help="Count so much for NCCL's buffers.")] = None,
-    dim: Annotated[
-        list[str] | None, typer.Option(metavar="NAME=SIZE", help="The size at which a graph of ggml runs.")
-    ] = None,
-    output: Annotated[
-        list[str] | None, typer.Option("--output", "-o", metavar="FILE", help=".svg, .html: its plan; else the answer.")
-    ] = None,
-    display: ListFormat = None,
+)
+def fits(
+    step: str,
+    capacity: str | None,
+    allocator: str,
+    suggest: bool,
+    computed: bool,
+    compiled: bool,
+    snapshot: str | None,
+    kernel_workspace: str | None,
+    cublas_workspace: str | None,
+    context: str | None,
+    nccl: str | None,
+    dim: Sequence[str],
+    output: Sequence[str],
+    display: str | None,
 ) -> int:
     """Say whether a step of a torch model fits into memory: inference, or training with its optimizer.
 
@@ -133,22 +149,22 @@ def fits(
         "context": context,
         "nccl": nccl,
     }
-    for path in output or ():
+    for path in output:
         refuse_unwritable(path)
     options: dict[str, Any] = {name: size for name, size in sizes.items() if size is not None}
     options["allocator"] = allocator
     of_script = {"suggest": suggest, "computed": computed, "compiled": compiled, "snapshot": snapshot}
-    answer = _answer(step, options, of_script, dim or [])
+    answer = _answer(step, options, of_script, dim)
     text = "".join(f"{line}\n" for line in lines(answer)).encode() if wants_table(display) else to_json(answer) + b"\n"
-    drawn = [path for path in output or () if suffix_of(path) in (PICTURE, PAGE)]
+    drawn = [path for path in output if suffix_of(path) in (PICTURE, PAGE)]
     for path in drawn:
         write(path, _drawn(path, step, answer))
-    for path in [each for each in output or () if each not in drawn] or [STANDARD]:
+    for path in [each for each in output if each not in drawn] or [STANDARD]:
         write(path, text)
     return 1 if answer.fits is False else 0
 
 
-def _answer(step: str, options: dict[str, Any], of_script: dict[str, Any], dims: list[str]) -> Any:
+def _answer(step: str, options: dict[str, Any], of_script: dict[str, Any], dims: Sequence[str]) -> Any:
     """Return the answer for a script, a snapshot or a graph; raises InputError."""
     if ".py:" in step or step.endswith(".py"):
         if dims:
@@ -166,13 +182,13 @@ def _answer(step: str, options: dict[str, Any], of_script: dict[str, Any], dims:
     return read_as(step, lambda data: _of_file(data, options, dims))
 
 
-def _of_file(data: bytes, options: dict[str, Any], dims: list[str]) -> SnapshotAnswer | GraphFits:
+def _of_file(data: bytes, options: dict[str, Any], dims: Sequence[str]) -> SnapshotAnswer | GraphFits:
     """Return the answer for a snapshot, or for a ggml graph, which takes few of the options; raises InputError."""
     if not dims and not graph_fits.is_graph(data):
         return fits_of_snapshot(data, **options)
     if unused := [name for name in options if name != "capacity" and (name, options[name]) != ("allocator", "cuda")]:
         raise OptionError(f"{unused[0]}: must be given for steps of torch alone, not for a graph of ggml")
-    return graph_fits.fits_of_graph(data, validated(FitsOptions, options).capacity, dims)
+    return graph_fits.fits_of_graph(data, validated(FitsOptions, options).capacity, [*dims])
 
 
 def _drawn(path: str, step: str, answer: FitsAnswer | SnapshotAnswer | GraphFits) -> bytes:

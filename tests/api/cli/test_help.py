@@ -16,17 +16,17 @@ from memplan.api.cli.texts import text_for, written
 from memplan.capabilities import Command
 
 ROOT = Path(__file__).parents[3]
-LOCKED = f"typer=={version('typer')} " in (ROOT / "requirements-dev.lock").read_text()
+LOCKED = f"click=={version('click')} " in (ROOT / "requirements-dev.lock").read_text()
 
 
-@pytest.mark.skipif(not LOCKED, reason="the texts are of the typer of the lock file, and this is another")
+@pytest.mark.skipif(not LOCKED, reason="the texts are of the click of the lock file, and this is another")
 def test_the_written_help_is_what_the_parser_formats() -> None:
     made = lab_help.texts()
     assert made == {name: written(name) for name in made}, "write it anew by `python -m lab.help`"
     assert made.keys() == {file.stem for file in lab_help.FOLDER.glob("*.txt")}
 
 
-@pytest.mark.skipif(not LOCKED, reason="the texts are of the typer of the lock file, and this is another")
+@pytest.mark.skipif(not LOCKED, reason="the texts are of the click of the lock file, and this is another")
 def test_the_list_of_all_has_the_commands_of_other_distributions(monkeypatch: pytest.MonkeyPatch) -> None:
     frob = Command("nowhere:frob", "Frob a plan, " * 9 + "twice.", "Networks")
     rows: dict[str, dict[str, Command]] = {"questions": {}, "commands": {"frob": frob}}
@@ -42,7 +42,7 @@ def test_the_list_of_all_has_the_commands_of_other_distributions(monkeypatch: py
 def test_help_waits_for_nothing_that_answers_or_reads_command_lines(words: list[str]) -> None:
     script = (
         "import sys; from memplan.api.cli.main import main; status = main(sys.argv[1:]);"
-        "print(status, sorted({'numpy', 'pydantic', 'typer', 'click', 'rich'} & set(sys.modules)), file=sys.stderr)"
+        "print(status, sorted({'numpy', 'pydantic', 'click', 'rich'} & set(sys.modules)), file=sys.stderr)"
     )
     command = [sys.executable, "-c", script, *words]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)

@@ -11,8 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import typer
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from memplan.api.cli.from_capability import CommandExtras, command_of
 from memplan.api.cli.running import seconds_left
@@ -67,8 +66,7 @@ ENDLESS = Capability(endless, inputs=(), lines=lambda found: [str(found.count)],
 
 
 def test_a_command_that_looks_at_no_clock_gives_what_was_noted_last() -> None:
-    app = typer.Typer()
-    app.command("endless")(command_of(ENDLESS))
+    app = command_of(ENDLESS)
     ran = CliRunner().invoke(app, ["--time-limit", "0.01", "--notes", "2", "-o", "-"])
     assert (ran.exit_code, json.loads(ran.stdout)) == (0, {"count": 1})
     ran = CliRunner().invoke(app, ["--time-limit", "0.01"])
@@ -76,10 +74,9 @@ def test_a_command_that_looks_at_no_clock_gives_what_was_noted_last() -> None:
 
 
 def test_an_answer_is_there_where_the_time_is_over_before_its_files_are(tmp_path: Path) -> None:
-    app, answer = typer.Typer(), tmp_path / "answer.json"
+    answer = tmp_path / "answer.json"
     local = CommandExtras(finish=lambda _given, _answer: go_on())
-    app.command("endless")(command_of(ENDLESS, local))
-    ran = CliRunner().invoke(app, ["--time-limit", "0.01", "--notes", "1", "-o", str(answer)])
+    ran = CliRunner().invoke(command_of(ENDLESS, local), ["--time-limit", "0.01", "--notes", "1", "-o", str(answer)])
     assert str(ran.exception) == "time-limit: must be enough for what is written with the answer, got 0.01"
     assert json.loads(answer.read_text()) == {"count": 0}
 
