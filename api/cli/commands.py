@@ -13,7 +13,6 @@ from memplan.api.cli.help import SectionedCommand, SectionedGroup
 from memplan.api.cli.texts import written
 from memplan.capabilities import Command, Row, questions
 from memplan.planner import __version__
-from memplan.planner.errors import OptionError, shown
 from memplan.planner.extensions import extensions
 
 if TYPE_CHECKING:
@@ -107,9 +106,24 @@ def made(name: str) -> click.Command:
         command = command_of(*capability_of(name))
     else:
         command = added()[name].load()
-    if not isinstance(command, click.Command):
-        raise OptionError(f"{name}: must be a click.Command, got {shown(command)} from {added()[name].where}")
-    return command
+    return command if isinstance(command, click.Command) else _of_typer(name, command)
+
+
+def _of_typer(name: str, command: Any) -> click.Command:
+    """Return a command that a distribution still brings as a function or an application of typer."""
+    click.echo(f"memplan: warning: {name}: is deprecated as a command of typer, bring a click.Command", err=True)
+    typer = import_module("typer")  # memplan itself needs none
+    application = command
+    if not isinstance(command, typer.Typer):
+        application = typer.Typer(add_completion=False)
+        application.command()(command)
+
+    def run(words: Sequence[str]) -> None:
+        application([*words], prog_name=f"memplan {name}")
+
+    words = click.Argument(("words",), nargs=-1, type=click.UNPROCESSED)
+    settings = {"ignore_unknown_options": True, "help_option_names": []}  # these are typer's
+    return click.Command(name, callback=run, params=[words], context_settings=settings)
 
 
 def capability_of(name: str) -> tuple[Capability[Any], CommandExtras]:

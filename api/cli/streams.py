@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import shutil
 import stat
 import sys
 import time
@@ -200,7 +199,10 @@ class ProgressLine:
         """Draw the current state."""
         if self.latest is None:
             return
-        width = shutil.get_terminal_size().columns - 1  # the last column stays free: some terminals wrap after it
+        # Imported here: few searches draw a line.
+        from shutil import get_terminal_size
+
+        width = get_terminal_size().columns - 1  # the last column stays free: some terminals wrap after it
         self.terminal.write(f"{_ERASE}{f'{time.monotonic() - self._began:6.1f} s  {self.latest}'[:width]}")
         self.terminal.flush()
 

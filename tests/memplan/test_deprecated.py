@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from pydantic import Field
 
 from memplan.api.cli.flags import options_given
+from memplan.api.cli.main import main
+from memplan.capabilities import Command
 from memplan.capabilities.capability import CapabilityOptions
 from memplan.capabilities.reading import validated
 from memplan.moved import MOVED
@@ -88,3 +92,31 @@ def test_modules_that_have_moved_are_found_by_their_older_paths() -> None:
     assert "ModuleNotFoundError" in said_by(
         "try:\n import memplan.planner.never\nexcept ImportError as e: print(repr(e))"
     )
+
+
+def test_a_command_of_typer_says_that_it_is_deprecated_and_runs(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Typer:
+        """As much of typer as memplan uses."""
+
+        def __init__(self, **_settings: bool) -> None:
+            self.functions: list[Callable[..., None]] = []
+
+        def command(self) -> Callable[[Callable[..., None]], None]:
+            return self.functions.append
+
+        def __call__(self, words: list[str], prog_name: str) -> None:
+            self.functions[0](words, prog_name)
+            raise SystemExit(3)
+
+    row = Command("memplan_frob:frob", "Frob a plan.", "Networks")
+    monkeypatch.setitem(sys.modules, "typer", SimpleNamespace(Typer=Typer))
+    monkeypatch.setitem(sys.modules, "memplan_frob", SimpleNamespace(frob=print))
+    monkeypatch.setattr(
+        "memplan.api.cli.commands.extensions", lambda table: {"frob": row} if table == "commands" else {}
+    )
+    assert main(["frob", "plan.json", "--loud"]) == 3
+    said = capsys.readouterr()
+    assert said.err == "memplan: warning: frob: is deprecated as a command of typer, bring a click.Command\n"
+    assert said.out == "['plan.json', '--loud'] memplan frob\n"
