@@ -18,7 +18,7 @@ class Bottleneck(nn.Module):
         self.past = _convolution(inward, 4 * width, 1, stride) if inward != 4 * width else nn.Identity()
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """Add what the block computes to what comes in."""
+        """Return the input plus the output of the block."""
         y = x
         for part in self.parts[:2]:
             y = functional.relu(part(y), inplace=True)

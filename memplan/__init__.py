@@ -57,7 +57,7 @@ _OTHER_WORDS = {
 
 @cache
 def _modules() -> dict[str, str]:
-    """Return the module that each name is imported from: for an installed question, its function, options and more."""
+    """Return each public name with its module; installed questions bring a function, options and other names."""
     from memplan.capabilities import forms, questions
 
     modules = {name: f"memplan.{module}" for module, names in _NAMES.items() for name in names.split()}

@@ -83,8 +83,8 @@ _GROUPS = _WAITING | {
         "tests/api/http/test_keys.py",
     ),
 }
-"""Tests that share what is dear to make: one process exports models, one has a service,
-one a browser, one a PostgreSQL."""
+"""Groups of tests that share something slow to make: exported models, a service, a browser, a PostgreSQL server. Each
+group runs in one process."""
 
 
 class _Scheduling(LoadScopeScheduling):  # type: ignore[misc]  # which has no types

@@ -13,7 +13,7 @@ MOST_IMPORTS = 20
 MOST_MIXED = 3
 """The values of different types that a tuple may have as a parameter: more of them are a class without a name."""
 MANY_IMPORTS = {
-    # Here the parts of the service are put together, or a request meets reading, searching, storing and writing.
+    # These modules put the parts of the service together, or connect requests with reading, searching and storing.
     "api/client/http_async.py",
     "api/http/app_state.py",
     "api/http/submissions.py",

@@ -42,7 +42,7 @@ _FOR_FILES = 0.1
 """The share of the time limit for extra files: a page of 30,000 operations takes 0.5 s."""
 _GRACE_S = 0.25
 _WRITING_S = 0.2
-"""The grace after the limit for a command without an answer, and the grace for its files after that, in seconds."""
+"""The seconds after its limit in which a command may still find a first answer, and those for writing its files."""
 _WRITTEN = "what is written with the answer"
 EXITS = {2: "wrong input", INTERRUPTED: "interrupted"}
 

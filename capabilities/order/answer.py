@@ -23,7 +23,7 @@ Graph = Annotated[
 ]
 """A validated graph, which is not validated again by each answer that contains it."""
 _SHOWN = 8
-"""So many of the tensors that are sent are lines for people."""
+"""The most tensors sent away that the table lists."""
 
 
 @dataclass(frozen=True)

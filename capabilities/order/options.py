@@ -59,7 +59,7 @@ class OrderOptions(GraphOptions):
     goal: Goal = Field(
         "alive", description="Minimise the bytes that are alive at once (alive), or the peak of the plan (placed)."
     )
-    alignment: Alignment = Field(1, description="Place tensors at multiples of so many bytes.")
+    alignment: Alignment = Field(1, description="Place tensors at multiples of this many bytes.")
     with_certificate: bool = Field(
         False, description="Include the certificate of the bound in the answer, if it can be checked."
     )

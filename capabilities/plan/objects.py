@@ -25,7 +25,7 @@ _LOOKS_PER_S = 500
 _SHOWN = 20
 """The most objects in the lines for people."""
 _MOST_BUFFERS = 10_000
-"""The most buffers: for so many, the first heuristic, which has no time limit, and the verifier take 1 s of CPU."""
+"""The most buffers. For this many, the first heuristic, which has no time limit, and the verifier take 1 s of CPU."""
 
 
 class ObjectsAnswer(AnswerOfFile):
@@ -132,7 +132,7 @@ def _subject(problem: ObjectsProblem | Problem) -> Subject:
 
 
 def objects_refuted(problem: ObjectsProblem, found: ObjectsAnswer) -> str | None:
-    """Return what is wrong with objects from elsewhere, or None."""
+    """Return what is wrong with objects that another program made, or None if they are valid."""
     wrong = next(violations(problem, found.objects), None)
     is_summed = found.total == sum(each.amount for each in found.objects)
     return wrong if wrong is not None else None if is_summed else "total: must be the sum of the objects"

@@ -64,7 +64,7 @@ class ScheduleForm(Value):
 
     @abstractmethod
     def refuted(self, machine: Target, found: ScheduleAnswer) -> str | None:
-        """Return what is wrong with a schedule from elsewhere; None if nothing is."""
+        """Return what is wrong with a schedule that another program made; None if it is valid."""
 
     @abstractmethod
     def latency_of(self, rows: Mapping[str, Any]) -> tuple[float, str | None]:

@@ -100,7 +100,7 @@ def lines(found: ScheduleAnswer) -> Iterator[str]:
 
 
 def _refuted(question: Question, found: ScheduleAnswer) -> str | None:
-    """Return what is wrong with a schedule from elsewhere."""
+    """Return what is wrong with a schedule that another program made."""
     options: ScheduleOptions = question["options"]
     machine = _machine(question["problem"], question.get("target"), options.fast_memory)
     return schedule_refuted(question["problem"], machine, options.objective, found)

@@ -71,7 +71,7 @@ def curves(problem: SymbolicProblem, found: Planned, is_over: Callable[[], bool]
 
 
 VERIFIED_AT, LEAST_VERIFIED = 24, 2
-"""The values beside the corners at which programs are verified (0.1 s for 700 buffers), and the least number."""
+"""The most values, apart from the corners, at which programs are verified (0.1 s for 700 buffers), and the least."""
 _ROWS = 30
 _BY: Mapping[str, str] = {
     "sizes": "its chains are live sets, whatever the sizes are",

@@ -240,7 +240,7 @@ class _Load:
 
     @classmethod
     def of(cls, problem: Problem, placed: PlacedBuffers, rows: I64) -> _Load:
-        """Return the lifetimes of each buffer merged with those of its aliases."""
+        """Return the lifetimes of each buffer, merged with the lifetimes of its aliases."""
         table = problem.buffers
         buffer, start, end = placed.lifetime_root[rows], table.start[rows], table.end[rows]
         if table.aliases:

@@ -111,7 +111,7 @@ class Reserve:
     def free_below(self, end: int) -> int:
         """Return the number of free bytes below `end`."""
         k = bisect_left(self.lows, end)
-        # Where `end` lies in a range, the difference counts some of it that lies above.
+        # If `end` lies in a range, the difference also counts bytes of the range above `end`.
         return end if k == 0 else max(self.free[k - 1], end - self.before[k])
 
     def reach(self, amount: int) -> int:

@@ -65,7 +65,7 @@ def legal_places(problem: Problem) -> LegalPlaces:
     table, pools = problem.buffers, problem.pools
     bound = _bound(problem) if table.aliases or table.rules["relative"] else {}
     rules = offset_rules(problem)
-    # Mostly no kind says anything of ranges, which so are those of all pools.
+    # Usually no rule says anything of ranges. Then they are computed once, for all pools.
     ranged = [[(i, rule.intervals) for i, rule in mine if rule.intervals != EVERYWHERE] for mine in rules]
     ends = [_range(problem, bound, mine) for mine in (ranged if any(ranged) else ranged[:1])] * len(pools)
     is_joined = table.rules["relative"] or problem.together

@@ -86,7 +86,7 @@ class _Place(NamedTuple):
 
 
 Laid = Generator["Laid[Any]", Any, T]
-"""A layout as a generator: it yields the layouts inside of it, and is sent the result of each."""
+"""A layout as a generator: it yields the layouts inside of it, and receives the result of each."""
 
 
 def _lay_out(layout: Laid[T]) -> T:

@@ -87,7 +87,7 @@ def lifetimes(timeline: ProgramTimeline, reading: Reading) -> Iterator[PlannedVa
 def _in_every_way(
     timeline: ProgramTimeline, root: int, accesses: list[Use], usage: Lifetime, scope: Lifetime
 ) -> dict[ReadingKind, Lifetime]:
-    """Return the lifetime for each way to read it; a lifted one may be that of a whole call or operation."""
+    """Return the lifetime for each reading of the program; a lifted lifetime may span a whole call or operation."""
     row = timeline.variables[root]
     whole = _whole(timeline, row.activation, accesses) if row.role == "temporary" and not row.is_persistent else None
     family = (timeline.variables[i] for i in timeline.families[root])

@@ -147,7 +147,7 @@ _PART = r"(?a)([0-9]{1,6}(?:\.[0-9]{1,6})?) ?(%?)"
 
 
 def share_of(text: str) -> float | None:
-    """Return the share in a text such as 10% or 0.1; None if it is none."""
+    """Return the share that a text such as 10% or 0.1 says; None for any other text."""
     match = re.fullmatch(_PART, text.strip())
     return None if match is None else float(match[1]) / (100 if match[2] else 1)
 

@@ -30,7 +30,7 @@ def written_over(graph: OperationGraph, operation: int, before: Container[int]) 
     The inputs are those that are `overwritable` all of whose other readers ran `before`. None is written over twice. Of
     all such choices it is one with the most bytes.
     """
-    if not graph.ops[operation].may_overwrite:  # nearly all
+    if not graph.ops[operation].may_overwrite:  # true of nearly all operations
         return {}
     wanted = {
         output: [

@@ -30,7 +30,7 @@ from memplan.planner.operations.statements import (
 
 OrderStatus = Literal["final", "tentative"]
 _MOST_NAMES, _MOST_FIELDS = 1_000_000, 1_000
-"""Limits on the buffers that a function's statements name, and on those of a tuple, as nested tuples grow fast."""
+"""The most buffers that the statements of a function name, and the most in a tuple, since nested tuples grow fast."""
 
 
 class DeclaredBuffer(WireValue):

@@ -74,7 +74,7 @@ def scaled(polynomial: Polynomial, factor: int) -> Polynomial:
 
 
 def exact_quotient(left: Polynomial, right: Polynomial) -> Polynomial | None:
-    """Return the exact quotient of `left` and `right`, which is not 0, or None if there is none."""
+    """Return `left / right` if it is a polynomial, and otherwise None; `right` must not be 0."""
     lead = max(right, key=_rank)
     quotient: Polynomial = {}
     rest = dict(left)

@@ -78,7 +78,7 @@ class PlacedBuffers:
         """For each buffer (a number that all at fixed distances from it share, bytes above a common point)."""
         root, above = self.inside
         named = self._named(self.problem.buffers.rules["relative"])
-        # What is further apart fits no pool.
+        # Buffers that are further apart fit into no pool.
         ties = {i: (int(root[j]), min(distance + int(above[j]), MAX_BYTES)) for i, (j, distance) in named.items()}
         top, distance = _followed(len(root), ties)
         return top[root], distance[root] + above

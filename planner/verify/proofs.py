@@ -104,7 +104,7 @@ def _without_conflict(problem: Problem, placed: PlacedBuffers, named: I64) -> tu
     """Return two of the named buffers that neither lifetimes nor `conflicts` separate; none if all are separated."""
     table = problem.buffers
     rows = np.flatnonzero(np.isin(placed.lifetime_root, named))
-    # All pairs of so many would take memory that a plan can cause; the witness is then taken as it is.
+    # A forged plan could make the table of all pairs exhaust the memory; such a witness is accepted unchecked.
     if len(rows) > _LIFETIMES_COMPARED or len(named) > _LIFETIMES_COMPARED:
         return ()
     apart = np.eye(len(named), dtype=np.bool_)

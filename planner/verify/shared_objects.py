@@ -1,4 +1,4 @@
-"""The verifier of shared objects, by that of plans."""
+"""The verifier of shared objects, which uses the verifier of plans."""
 
 from collections.abc import Iterator
 

@@ -67,7 +67,7 @@ def _every_other_plan_differs(problem: Problem, plan: Plan, others: Others) -> I
         if (least := min(len(mine ^ each) for each in before)) < others.distance:
             yield false_claim("others.distance", f"at most {least}, by which plans[{k}] differs", others.distance)
         before.append(mine)
-        # It is one of those that each before it was to be the cheapest of.
+        # Each plan before it claims that no other plan costs less, this one included.
         for j, earlier in enumerate((plan, *others.plans[:k])):
             bound, of = earlier.cost_lower_bound, f"others.plans[{j - 1}]." if j else ""
             if bound is not None and other.cost is not None and bound > other.cost * (1 + 1e-9):

@@ -168,7 +168,7 @@ class CostProof:
         return need
 
     def _goal(self) -> int:
-        """Return the cost to exceed; the next possible cost is that of the claim."""
+        """Return the cost that must be exceeded; the next possible cost above it is the claimed one."""
         least = self.prices.least
         if self.step == 0:  # all plans cost that or more
             return least - 1

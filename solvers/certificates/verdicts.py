@@ -19,7 +19,7 @@ from memplan.solvers.certificates.certify import Certificate
 from memplan.solvers.certificates.goals import kind_of, used_of
 
 _CHECKER: Any = checker
-"""The checkers have no types, as they are for people without memplan."""
+"""The checkers have no type annotations, as they must be readable for people who do not have memplan."""
 By = Literal["placements", "witness", "certificate"]
 MADE = ("stop_reason", "solver", "reproducible", "disturbed_by", "options", "wall_time_s", "version", "findings")
 """The fields of a plan about how it was made."""

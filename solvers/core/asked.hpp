@@ -1,4 +1,4 @@
-// What a call of memplan.h was asked, once that is right, and what ends it early.
+// The validated arguments of a call of memplan.h, and what may end the call early.
 #pragma once
 #include <time.h>
 

@@ -102,7 +102,7 @@ def compile_library(sources: Sequence[Path], library: Path, flags: Sequence[str]
 
 
 def compiler_command() -> list[str]:
-    """Return the command of a C++ compiler: from CXX, an installed one, or that of a package."""
+    """Return the command of a C++ compiler: the one in CXX, one that is installed, or one from a package."""
     if installed := installed_compiler():
         return installed
     if find_spec("ziglang") is not None:

@@ -26,7 +26,7 @@ struct NoGoods {
   Array<i64> item;
 };
 
-// No choice costs less than `bound`; `work` is that of the search.
+// No choice costs less than `bound`; `work` counts what the search has done.
 struct Cheapest {
   bool is_found = false;
   i64 cost = 0, bound = 0, work = 0;
@@ -245,7 +245,7 @@ class PartialChoices {
       for (const auto *each = timeline_.starting.begin(t); each < timeline_.starting.end(t); ++each) lift(*each, 1);
       const Timeline::Event *arriving = timeline_.arriving.begin(t), *end = timeline_.arriving.end(t);
       for (const auto *each = arriving; each < end; ++each) {
-        // All that an item arrives with comes at once, by the first of it.
+        // An item arrives with all of its buffers at once, when the first of them does.
         const auto is_same = [each](const Timeline::Event &other) { return other.item == each->item; };
         if (std::none_of(arriving, each, is_same)) branch(t, each->item);
       }

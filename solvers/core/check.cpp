@@ -30,7 +30,7 @@ class Check {
   const i64 *offsets_;
   memplan_result found_{};
 
-  // The largest ends of all memories: that of each is looked for from its first buffer on.
+  // The highest end in each memory, found by a walk from its first buffer.
   i64 peak() const {
     i64 sum = 0;
     for (std::size_t i = 0; i < problem_.count; ++i) {

@@ -12,7 +12,7 @@ FUNCTIONS = 6
 
 
 class ChoiceItems(NamedTuple):
-    """The `k` items that choose among `p` pools: their `n` buffers, and the lifetimes of these in `rows` rows."""
+    """The `k` items, each for one of `p` pools, their `n` buffers, and the buffers' lifetimes in `rows` rows."""
 
     rows: int
     item: I64  # (n,)

@@ -58,11 +58,11 @@ class CoreRounds {
 
  private:
   // Larger components have cores searched only once some capacity above the bound is ruled out: most have placements
-  // there. So many nodes for each buffer are spent on the whole before any on cores; then both have as many. Making the
-  // sections of a core counts as some.
+  // there. The nodes for each buffer that are spent on the whole before any on cores, after which both get equally many,
+  // and the nodes that making the sections of a core counts as.
   static constexpr i64 kSmall = 100, kHeadStart = 250, kOfCompiling = 16, kMostRows = 1 << 16;
-  // A core begins with one buffer, and one more for each so many in the component; one joins at a time, and one more for
-  // each so many in it.
+  // A core of a component of n buffers begins with 1 + n / kFirstShare of them. To a core of m buffers, 1 + m / kJoining
+  // are added at a time.
   static constexpr i64 kFirstShare = 8, kJoining = 16;
   // The nodes for each buffer of the first core, and the factor for each next core.
   static constexpr double kFirstLimit = 250, kLonger = 1.2;

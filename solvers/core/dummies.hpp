@@ -140,8 +140,8 @@ class DummyRounds {
   }
 
  private:
-  // So many nodes for each buffer are spent without dummy buffers before any with them; then both have as many. A guess
-  // may take so many, and making it counts as some, so that rounds that end at once have no more turns than others.
+  // The nodes for each buffer that are spent without dummy buffers at first, after which both searches get equally many;
+  // the most nodes for a guess; and the nodes that making a guess counts as, so that short rounds get no more turns.
   static constexpr i64 kHeadStart = 64, kOfGuess = 64, kOfGuessing = 16, kMostRows = 1 << 14;
   // The most dummy buffers for each buffer, and for each rise of the slack: beyond that, guesses are wrong.
   static constexpr double kMostDummies = 0.1, kMostOfRises = 1.5;

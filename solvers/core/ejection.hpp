@@ -41,7 +41,7 @@ class Search {
  public:
   Search(const Homes &homes, const Ejection &run) : homes_(homes), run_(run), waiting_(run.waiting[0]) {}
 
-  // Place all that waits, in so many rounds.
+  // Place all buffers that wait, within the number of rounds.
   i64 eject() {
     for (i64 round = 0; round < run_.rounds && waiting_ > 0; ++round) {
       if (is_set(run_.flag)) return kStopped;

@@ -87,7 +87,7 @@ inline i64 slot_of(const Rows<u64> &nogoods, u64 key) {
   return static_cast<i64>((key ^ (key >> 32)) & static_cast<u64>(nogoods.size - 1));
 }
 
-// Where every buffer has one lifetime and no conflict by name, no obstacle and no block, less is read.
+// Less is read if every buffer has one lifetime and no conflict by name, and there are no obstacles or blocks.
 template <bool kIsPlain>
 class Search {
  public:

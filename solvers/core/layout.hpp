@@ -17,7 +17,7 @@ struct LaidOut {
   bool is_over = false;
 };
 
-// A buffer of so many granules that is not there, alive in the sections [start, end) of a component; see dummies.hpp.
+// A dummy buffer of some granules, alive in the sections [start, end) of a component; see dummies.hpp.
 struct Dummy {
   i64 start, end, size;
 };

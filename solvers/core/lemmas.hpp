@@ -506,7 +506,7 @@ class Search {
     return at + floor_mod(problem_.remainder[g * p_ + q] - at, problem_.granule[g]);
   }
 
-  // The least end with so much free between `at` and it, outside of the blocks of a set in a pool.
+  // The least end such that `amount` bytes are free between `at` and it, outside of the blocks of a set in a pool.
   i64 reach(i64 t, i64 g, i64 q, i64 at, i64 amount) const {
     const i64 section = t * p_ + q;
     for (i64 r = problem_.block_first[section]; r < problem_.block_first[section + 1]; ++r) {
@@ -592,7 +592,8 @@ class Search {
     }
   }
 
-  // The reference to a set that is too large for some pools, and what that needs; else NOTHING.
+  // A reference to the set, if it is too large for some of the pools, and to the lemmas that this needs; otherwise
+  // NOTHING.
   i64 overfull(i64 t) const {
     const i64 m = problem_.group.size;
     for (i64 k = 0; k < m; ++k) {

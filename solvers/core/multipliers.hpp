@@ -101,7 +101,7 @@ inline Measures measures_of(Arena &arena, const ChoiceItems &knapsack, const Row
       const i64 at = x * (sizes - 1) / (kLarge - 1), least = large[at];
       if (at == before) continue;
       before = at;
-      // Beside one of these, nothing fits that counts, and two of them do not fit.
+      // Two large buffers do not fit together, and beside one of them none of the buffers that count fits.
       keep([&](i64 size) { return size >= least ? until : size <= until - least ? 0 : size; }, until);
     }
   }

@@ -24,7 +24,8 @@ struct Orders {
 
 enum Relation : i64 { kBelow = 1, kAbove = 2, kApart = 3, kMeet = 4 };
 
-// Two buffers, entry `k` of the first and `back` of the second; `number` among the pairs with a price, or kAbsent.
+// A pair of buffers: entry `k` in the list of the first, entry `back` in that of the second. `number` is its place
+// among the pairs with a price, or kAbsent.
 struct Pair {
   i64 i;
   i64 j;

@@ -1,4 +1,4 @@
-// A list in an array, which has room for so many.
+// A list in an array of fixed room.
 #pragma once
 #include "arena.hpp"
 
@@ -49,7 +49,7 @@ class Growing {
     if (size + count <= room_.size) size += count;
   }
 
-  // Make room for so many in all; of what is not used, no page is touched.
+  // Make room for `count` entries in all; pages of unused room are not touched.
   void reserve(i64 count) {
     const Array<T> larger = arena_.uncleared<T>(count);
     if (arena_.has_failed) return;

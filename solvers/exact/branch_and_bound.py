@@ -70,8 +70,8 @@ def solve(instance: Instance, search: Search) -> None:
 class Parts:
     """An instance in the core, with the state that its search threads share.
 
-    `bound` is the least peak that they have not ruled out, whether or not `search` believes it. `is_proving` says that
-    a run was exhausted, and not at once: the peak is likely to be the best, or nearly.
+    `bound` is the least peak that they have not ruled out, whether or not `search` believes it. `is_proving` is
+    true once a long run was exhausted: the peak is then likely to be the best, or nearly.
     """
 
     def __init__(self, instance: Instance, search: Search, begun: BegunSearch | None = None) -> None:

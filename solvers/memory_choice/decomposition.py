@@ -63,7 +63,7 @@ class SubsetPackings:
     def pack(self, q: int, kept: Bool, end: int, at_most: int, work: int) -> SubsetPacking:
         """Pack the `kept` buffers into pool `q` below `end`, else as low as possible up to `at_most`.
 
-        Spends about so much work, unless more was spent before.
+        It stops after about `work`, unless more was spent before.
         """
         if not kept.any():
             return SubsetPacking(np.zeros(0, dtype=np.int64), 0)

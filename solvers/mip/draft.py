@@ -70,7 +70,7 @@ class Draft:
     look: Callable[[], None] = _go_on
 
     def column(self, key: Key, lower: int, upper: int, *, is_whole: bool = False, unit: Unit = "") -> int:
-        """Add a column with two limits."""
+        """Add a column, which is a variable of the program, with its lower and its upper limit."""
         self._look_at(len(self.keys))
         self.at[key] = len(self.keys)
         self.keys.append(key)

@@ -1,4 +1,4 @@
-"""TFLite Micro, of which this is the planner; a distribution may read the models that it runs."""
+"""TFLite Micro's planner, written again; the package `memplan-models` reads its models."""
 
 from __future__ import annotations
 

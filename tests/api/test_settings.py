@@ -99,5 +99,5 @@ def test_settings_that_are_printed_keep_their_secrets() -> None:
     ("said", "kept"),
     [("fit", "fit"), ("5%", "5%"), ("2.5", "2.5"), (5, 5.0), ("1e1", "10.0%"), ("1.5e1%", "15.0%"), (None, None)],
 )
-def test_what_is_good_enough_is_told_back_as_the_schema_spells_it(said: object, kept: object) -> None:
+def test_the_option_accept_is_normalised_as_in_the_schema(said: object, kept: object) -> None:
     assert Options.model_validate({"accept": said}).accept == kept

@@ -127,7 +127,7 @@ def test_a_wrong_option_of_python_is_refused_in_a_sentence(name: str, option: di
         CAPABILITIES[name].options(**option)
 
 
-def test_what_only_the_command_has_belongs_to_a_capability() -> None:
+def test_features_of_the_command_alone_belong_to_a_capability() -> None:
     assert not set(COMMANDS) & set(CAPABILITIES)
 
 

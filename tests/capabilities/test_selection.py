@@ -136,7 +136,7 @@ def test_a_plan_is_asked_about_without_its_options(folder: Path, line: str) -> N
         assert (kept["stayed"], kept["moved"]) == (2, 0)
 
 
-def test_what_is_advised_about_a_plan_has_its_options(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_advice_about_a_plan_repeats_its_options(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
     main(["plan", "p.json", "--capacity", "64", "-o", "none.json", "-q"])
     assert main(["convert", "p.json", "none.json", "--to", "c"]) == 2
     said = capfd.readouterr().err

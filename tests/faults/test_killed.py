@@ -55,7 +55,7 @@ def test_kills_at_random_lose_nothing(tmp_path: Path, with_postgres: bool) -> No
 
 
 @pytest.mark.slow
-def test_of_two_servers_on_one_postgresql_the_one_that_is_left_ends_all_jobs(tmp_path: Path) -> None:
+def test_if_one_of_two_servers_on_postgresql_is_killed_the_other_finishes_all_jobs(tmp_path: Path) -> None:
     if (reason := why_not()) is not None:
         pytest.skip(reason)
     draw = random.Random(3)

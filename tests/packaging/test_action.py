@@ -56,7 +56,7 @@ def _expanded(value: str, inputs: dict[str, str]) -> str:
     return re.sub(r"\$\{\{ inputs\.([a-z-]+) \}\}", lambda match: inputs[match[1]], value)
 
 
-def test_it_passes_and_leaves_reports(workspace: Path) -> None:
+def test_the_action_passes_and_leaves_reports(workspace: Path) -> None:
     done, outputs, summary = step(workspace, budget="96\n\n")
     assert (done.returncode, outputs) == (0, "passed=true\n")
     assert summary.startswith("## Memory of my model.csv: within limits")
@@ -68,7 +68,7 @@ def test_it_passes_and_leaves_reports(workspace: Path) -> None:
     ]
 
 
-def test_it_fails_above_a_budget_and_says_why_in_the_summary(workspace: Path) -> None:
+def test_the_action_fails_above_a_budget_with_the_reason_in_its_summary(workspace: Path) -> None:
     done, outputs, summary = step(workspace, budget="fast=64\nslow=31", reports="out/of here", tolerance="2%")
     assert (done.returncode, outputs) == (1, "passed=false\n")
     assert "over-budget: pool" in done.stderr
@@ -84,7 +84,7 @@ def test_a_folder_is_held_to_its_file_of_budgets(workspace: Path) -> None:
     assert "my model.csv" in summary
 
 
-def test_what_has_grown_fails(workspace: Path) -> None:
+def test_the_action_fails_if_memory_has_grown(workspace: Path) -> None:
     saved = workspace / "memory.json"
     subprocess.run([MEMPLAN, "check", workspace / "my model.csv", "--save-baseline", saved, "-q"], check=True)
     (workspace / "my model.csv").write_text(ROWS.replace("32", "33"))
@@ -122,7 +122,7 @@ def _inputs_of(found: dict[str, Any]) -> list[str]:
     return re.findall(r"inputs\.([a-z-]+)", " ".join([found.get("if", ""), *found.get("env", {}).values()]))
 
 
-def test_it_installs_what_this_repository_locks() -> None:
+def test_the_action_installs_the_locked_versions() -> None:
     install = ACTION["runs"]["steps"][0]["run"]
     assert '--requirement "$GITHUB_ACTION_PATH/requirements.lock"' in install
     assert (ROOT / "requirements.lock").exists()

@@ -105,7 +105,7 @@ def test_the_base_proves_hard_problems() -> None:
         (("worker",), "", "server"),
     ],
 )
-def test_what_is_missing_is_reported_with_the_line_that_installs_it(
+def test_a_missing_package_is_reported_with_the_line_that_installs_it(
     arguments: tuple[str, ...], package: str, extra: str
 ) -> None:
     done = base(*arguments)

@@ -92,7 +92,7 @@ def test_the_program_of_the_page_links_as_c_and_needs_the_c_library_alone(linked
     assert run(linked / "main") == f"{TWO}, at least 602112\n"
 
 
-def test_what_is_made_to_be_copied_names_its_licence(linked: Path) -> None:
+def test_files_made_to_be_copied_name_their_licence(linked: Path) -> None:
     for file in (linked / "memplan.h", linked / "memplan.cpp", CORE / "memplan.hpp"):
         assert "SPDX-License-Identifier: Apache-2.0" in file.read_text().splitlines()[0]
 

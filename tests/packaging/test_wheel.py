@@ -175,7 +175,7 @@ def left_out(folder: str, _: list[str]) -> set[str]:
     return {"__pycache__", *(["built"] if Path(folder).name == "core" else [])}
 
 
-def test_what_the_container_is_built_from_makes_the_same_wheel_without_links_too(wheel: Path, tmp_path: Path) -> None:
+def test_the_files_of_the_container_make_the_same_wheel_without_links(wheel: Path, tmp_path: Path) -> None:
     lines = (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()
     for name in (line.removeprefix("!") for line in lines if line.startswith("!")):
         if (ROOT / name).is_dir():  # COPY keeps links, which lead to folders that are copied as well

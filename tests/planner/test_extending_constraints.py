@@ -133,7 +133,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_the_guide_lists_the_files_of_a_kind_on_single_offsets_and_they_are_few() -> None:
+def test_the_guide_lists_the_few_files_that_a_new_kind_of_offset_rule_changes() -> None:
     listed = guide("How to add a constraint kind")
     assert len(PATCH) + 1 == MOST_FILES  # with docs/formats.md
     assert {*PATCH, "docs/formats.md"} <= listed

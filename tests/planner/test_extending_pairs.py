@@ -187,7 +187,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_the_guide_lists_the_files_of_the_toy_kind_and_they_are_few() -> None:
+def test_the_guide_lists_the_few_files_that_a_new_kind_of_pairs_changes() -> None:
     assert {name.replace("constraints/distance.py", "constraints/KIND.py") for name in PATCH} <= guide(
         "How to add a constraint kind"
     )

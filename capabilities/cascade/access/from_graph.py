@@ -69,7 +69,7 @@ class _Reading:
         return replace(access, operations=tuple(self._in_several_ways(access, v, row) for v, row in rows))
 
     def _in_several_ways(self, graph: AccessGraph, v: int, row: GraphOperation) -> AccessOperation:
-        """Return an operation with its alternatives, whose costs count as multiplications, like its own."""
+        """Return an operation with its alternatives. Their costs count as multiplications, and so does its own cost."""
         if not row.alternatives:
             return graph.operations[v]
         whole, own = graph.macs_of(v), graph.operations[v]

@@ -63,7 +63,7 @@ i64 Ranges::make(i64 slot, Mode mode, i64 size) {
     // 1. As far as it is made after each step.
     for_each_top([&](i64 y, i64 top) { made[y].end = top, made[y].reach = need_[y].up; });
     if (mode == kFull) made[steps_ - 1].end = size;
-    // 2. From where it is needed, now or later; rows that nothing reads are not made.
+    // 2. Begin at the first row that is needed, now or later; rows that nothing reads are not made.
     i64 needed = kNever;
     for (i64 y = steps_ - 1; y >= 0; --y) {
       const i64 before = y > 0 ? made[y - 1].end : 0, end = made[y].end;

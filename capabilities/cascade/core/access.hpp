@@ -116,7 +116,7 @@ class Ranges {
   // Write the range of a tensor that is made in one step; return its capacity.
   i64 make_all(i64 slot, i64 size);
 
-  // Write the ranges of a tensor that is recomputed, and that somebody outside wants: all of it is made.
+  // Write the ranges of a recomputed tensor that is read outside of the region as well, so that all of it is made.
   void make_whole_again(i64 slot, i64 size);
 
   // Write the ranges of what nothing in the region reads; return the most rows that are made in a step.

@@ -247,7 +247,7 @@ def _places(ring: Bytes8, rows: Span, columns: Span) -> Any:
 
 
 def _fitting(value: Bytes8, pixel: int) -> Bytes8:
-    """Return pixels cut to `pixel` bytes, as those of a last step are smaller."""
+    """Return pixels cut to `pixel` bytes; the last step may make fewer bytes than the others."""
     fitting = np.zeros((*value.shape[:2], pixel), np.uint8)
     fitting[..., : min(pixel, value.shape[2])] = value[..., :pixel]
     return fitting

@@ -96,7 +96,7 @@ def run_part(graph: AccessGraph, v: int, rows: Span, columns: Span, fetch: Fetch
 
 
 def pattern_of(graph: AccessGraph, v: int, rows: Span, columns: Span) -> Sums:
-    """Return an operation's output for padding alone, for a range of rows and columns."""
+    """Return what an operation makes of padding alone, in a range of rows and columns."""
     return _pattern(graph.origin(v), rows, columns, graph.tensors[graph.operations[v].outputs[0]].pixel)
 
 

@@ -147,7 +147,7 @@ class CascadeOptions(CapabilityOptions):
     pools: Annotated[tuple[tuple[str, int], ...], BeforeValidator(_pools)] = Field(
         (), description="Plan into two memories. Give the fast one first, then the slow one: fast=64KiB and slow=1MiB."
     )
-    alignment: int = Field(1, description="Round buffers up to multiples of so many bytes, a power of two.")
+    alignment: int = Field(1, description="Round buffers up to multiples of this many bytes, a power of two.")
     brick: Annotated[int, Field(ge=1, le=1 << 20)] = Field(
         1, description="Pad the number of channels to a multiple of this."
     )

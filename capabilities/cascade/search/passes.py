@@ -241,7 +241,7 @@ def _passes_at(graph: AccessGraph, position: int, crossing: list[int]) -> Iterat
         if row.role != "striped" or len(again) == MOST_OPERATIONS or count == _MOST_DEPTHS:
             return
         again.add(first)
-        # What is one pixel is kept: it is what the sums are for.
+        # A tensor of one pixel is kept: the sums were made for it.
         wanted = {t for t in wanted.union(read.tensor for read in row.reads) if _is_image(graph, t)} - set(row.outputs)
         bytes_ = sum(graph.tensors[t].bytes for t in wanted)
         if bytes_ < least:

@@ -27,7 +27,7 @@ class Memory(Value):
 class Link(Value):
     """A link between two memories: bytes in a unit of time, and the latency of a transfer.
 
-    What moves takes whole bursts of so many bytes.
+    A transfer takes whole bursts of `burst` bytes.
     """
 
     bandwidth: Rate
@@ -42,8 +42,8 @@ class Link(Value):
 class Engine(Value):
     """The engine's native tile of width and height, and how many copies of a streamed slice it uses.
 
-    With two copies, the next slice is loaded while the engine works on this one. `rate` are the multiplications in a
-    unit of time, for networks, whose operations have no times of their own; `rates` are those of some kinds of these.
+    With two copies, the next slice is loaded while the engine works on this one. `rate` is the number of
+    multiplications in a unit of time, for networks, whose operations have no times; `rates` has other rates by kind.
     """
 
     native: Annotated[tuple[Side, Side], BeforeValidator(as_tuple)]

@@ -32,7 +32,7 @@ struct Moves {
   i64 count() const { return group.size; }
 };
 
-// The macros that have run so far, and what follows from them.
+// The macros that have run so far, and the bytes that are alive after them.
 class Prefix {
  public:
   // The macros must outlive the prefix.

@@ -66,7 +66,7 @@ class PartSearch:
         self._round = 0
 
     def members_within(self, peak: int) -> list[int]:
-        """Return the members in an order within the peak: the given one if it is good enough, else the best."""
+        """Return the members in an order within the peak: in the given order if that meets it, or else the best one."""
         order = self._given if self.part.peak(self._given) <= peak else self.order
         return [self.part.members[k] for k in order]
 

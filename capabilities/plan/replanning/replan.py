@@ -271,7 +271,7 @@ class _Replan:
         away = np.flatnonzero(self.old.moved(self.best)[instance.source])
         middle = (instance.start[instance.first[:-1].clip(max=len(instance.start) - 1)]).astype(np.float64)
         centre = middle[away[k % len(away)]] if len(away) else 0.0
-        # What moved comes first, whatever its time; then what is near.
+        # Buffers that moved come first, whenever they are alive; then buffers nearby.
         near = np.argsort(np.abs(middle - centre) - 1e9 * np.isin(np.arange(len(instance)), away), kind="stable")
         return column(near[: len(away) + _AROUND])
 

@@ -64,7 +64,7 @@ def placed(
 
 
 def misplaced(rows: Sequence[Row], target: Target, slots: Sequence[ScheduleSlot], memory: int = 0) -> str | None:
-    """Return what is wrong with slots from elsewhere; None if nothing is."""
+    """Return what is wrong with slots that another program chose; None if they are valid."""
     if sorted((slot.kind, slot.tensor, slot.size, slot.start, slot.end) for slot in slots) != sorted(rows):
         return "slots: must be those that the steps need"
     room = target.memories[memory]

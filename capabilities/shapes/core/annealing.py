@@ -12,7 +12,7 @@ from memplan.solvers.core.tables import Rows
 class Stacking(NamedTuple):
     """The search's input: `n` buffers at `k` values; buffer b is in sets[first[b]:first[b + 1]], at or above least[b].
 
-    `order` becomes the best one that was met in so many moves. A move may be worse by `heat` in the beginning;
+    `order` becomes the best one that was met in all moves. A move may be worse by `heat` in the beginning;
     `random[0]` is the state of a random sequence, not 0.
     """
 

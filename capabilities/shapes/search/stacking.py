@@ -98,7 +98,7 @@ def first_fit(
 
 
 MOST_STEPS = 20_000_000
-"""The most implications followed, about 10 s; graphs that need more count as having no such order."""
+"""The most implications that are followed, about 10 s; graphs that need more count as having no order."""
 Edge = tuple[int, int]
 
 

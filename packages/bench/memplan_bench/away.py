@@ -18,7 +18,7 @@ from memplan_bench.worker import BenchTask
 
 
 def needed(solvers: Sequence[str]) -> list[str]:
-    """Return the packages that a machine needs for some solvers; for `auto`, those of all solvers installed here."""
+    """Return the packages that a machine needs for some solvers; `auto` needs those of every solver installed here."""
     here = [name for name, row in registry.BY_NAME.items() if row.is_installed] if "auto" in solvers else []
     return list(dict.fromkeys([*solvers, *here]))
 

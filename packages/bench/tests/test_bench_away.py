@@ -96,7 +96,7 @@ def test_rows_are_those_of_this_machine_and_are_not_run_again(
     assert len(read_results(results)) == 6
 
 
-def test_what_the_folder_of_an_instance_lists_goes_with_it(executor: ClusterExecutor, tmp_path: Path) -> None:
+def test_files_that_the_folder_of_an_instance_lists_are_sent_along(executor: ClusterExecutor, tmp_path: Path) -> None:
     (tmp_path / "one.csv").write_text("id,lower,upper,size\na,0,3,8\nb,2,5,16\nc,3,9,4\n")
     (tmp_path / "two.csv").write_text("id,lower,upper,size\na,0,3,-8\n")
     (tmp_path / "index.json").write_text('[{"file": "one.csv", "peer_peaks": {"x": 28}}, {"file": "two.csv"}]')

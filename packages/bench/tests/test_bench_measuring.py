@@ -145,7 +145,7 @@ def test_a_solver_of_our_own_tells_how_it_came_along() -> None:
     assert (result.version or "").startswith("memplan ")
 
 
-def test_what_a_first_call_loads_does_not_count_in_a_warm_run() -> None:
+def test_a_warm_run_does_not_count_imports_of_the_first_call() -> None:
     result = measure(BenchTask(INSTANCE, "packages.bench.tests.planners_to_measure:burn", 1, 5.0, 2**33, is_warm=True))
     assert result.cpu_time_s is not None
     assert result.process_cpu_s is not None

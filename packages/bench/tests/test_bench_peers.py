@@ -42,7 +42,7 @@ PLAIN: dict[str, object] = {"id": 1, "size": 8, "start": 0, "end": 2}
         ({"buffers": [PLAIN], "objective": "fit"}, "an objective other than the peak"),
     ],
 )
-def test_what_peers_cannot_express_is_named(problem: dict[str, object], feature: str) -> None:
+def test_rules_that_a_peer_cannot_express_are_named(problem: dict[str, object], feature: str) -> None:
     with pytest.raises(OptionError) as caught:
         granule(Problem.model_validate(problem))
     assert caught.value.sentences == (f"solver: peers cannot express {feature}",)

@@ -127,7 +127,7 @@ def test_the_same_results_are_compared_in_silence() -> None:
     assert (comparison.compared, comparison.regressions, comparison.improvements, comparison.notes) == (3, (), (), ())
 
 
-def test_noise_is_no_regression() -> None:
+def test_small_differences_are_not_reported_as_regressions() -> None:
     noisy = [result.model_copy(update={"peak": 10_005, "cpu_time_s": 1.1}) for result in OLD]
     assert compare(OLD, noisy).regressions == ()
 
@@ -142,7 +142,7 @@ def test_noise_is_no_regression() -> None:
         ({"cpu_time_s": 8.0}, "auto: 2.00 times the CPU time, geometric mean of 3 instances"),
     ],
 )
-def test_what_became_worse_is_a_regression_and_the_other_way_round_an_improvement(
+def test_a_worse_result_is_a_regression_and_a_better_one_an_improvement(
     facts: dict[str, object], sentence: str
 ) -> None:
     assert compare(OLD, changed(**facts)).regressions == (sentence,)

@@ -152,13 +152,13 @@ def test_a_listing_tells_peaks_and_pools(folder: Path) -> None:
     assert two.known_peak is None
 
 
-def test_a_listing_that_is_none_is_refused(folder: Path) -> None:
+def test_a_malformed_listing_is_refused(folder: Path) -> None:
     (folder / "index.json").write_text('{"file": "one.csv"}')
     with pytest.raises(FormatError, match=r"index\.json: "):
         pose(str(folder / "one.csv"))
 
 
-def test_a_suite_that_is_none_is_refused() -> None:
+def test_a_malformed_suite_is_refused() -> None:
     with pytest.raises(OptionError, match='suite: must be a folder or a file, got "nowhere"'):
         instances("nowhere")
 

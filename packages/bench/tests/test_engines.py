@@ -16,7 +16,7 @@ def test_the_page_has_a_place_for_each_table() -> None:
     assert text.count("<!-- end -->") == len(TABLES)
 
 
-def test_what_was_measured_of_the_same_solvers_is_not_measured_again(tmp_path: Path) -> None:
+def test_rows_measured_with_the_same_solvers_are_reused(tmp_path: Path) -> None:
     file = tmp_path / "results.jsonl"
     assert KeptResults(file).value_of(["cbc", 1], lambda: [1.5]) == [1.5]
     assert KeptResults(file).value_of(["cbc", 1], lambda: [2.5]) == [1.5]

@@ -22,7 +22,7 @@ Refused, Undecided = (type(name, (Exception,), {}) for name in ("Refused", "Unde
 
 
 class Symbols:
-    """Symbols, in steps of their divisors, and atoms: names of floors and of positive parts of forms."""
+    """The symbols, each counted in steps of its divisor, and names for subexpressions: floors and positive parts."""
 
     def __init__(self, rows, is_over=lambda: False):
         self.is_over = is_over

@@ -65,7 +65,7 @@ def test_optimal_peaks_are_certified_and_feasible_ones_are_not(feature: str) -> 
 
 @pytest.mark.drawn
 @pytest.mark.parametrize("feature", ["", "reserved", "alignment", "conflicts", "holes", "cost"])
-def test_what_a_profile_claims_is_certified_and_nothing_better_is(feature: str) -> None:
+def test_the_claims_of_a_profile_are_certified_and_no_better_ones(feature: str) -> None:
     rng = random.Random(feature)
     for seed in seeds(1):
         problem = random_problem(seed, 5, frozenset({"pools", feature} - {""}))
@@ -199,7 +199,7 @@ def test_a_search_of_pools_that_ends_without_a_proof_does_not_say_that_the_plan_
     assert (found.kind, found.reason) == ("none", "no multipliers were found that bring the bound up to the cost")
 
 
-def test_where_all_plans_would_cost_the_same_and_less_lemmas_show_that_there_is_none() -> None:
+def test_if_all_plans_cost_the_same_lemmas_prove_that_none_fits_at_less() -> None:
     rows = [
         {"id": 0, "size": 4, "start": 2, "end": 3, "pools": ["slow"]},
         {"id": 1, "size": 11, "start": 2, "end": 3, "pools": ["slow", "fast"]},

@@ -43,7 +43,7 @@ def test_a_table_of_two_pools_has_both(program: str, tmp_path: Path) -> None:
     assert status(program, tmp_path, table, false.replace("10 20", "10 19").replace(":2\n", ":3\n")) == 0
 
 
-def test_what_was_proved_is_reported_with_the_capacities_and_the_hash_of_the_file(program: str, tmp_path: Path) -> None:
+def test_a_checker_reports_the_claim_with_the_capacities_and_the_hash_of_the_file(program: str, tmp_path: Path) -> None:
     table = "id,lower,upper,size\na,0,1,20\nb,0,1,10\n"
     proof = "memplan-lemmas/1\nsizes 29\ninfeasible\nclaim 29\nset time 0\nend @0\n"
     digest = sha256(table.encode()).hexdigest()
@@ -93,7 +93,7 @@ def test_a_table_may_be_read_as_half_open(program: str, tmp_path: Path) -> None:
     assert status(program, tmp_path, table, proof, "--half-open") == 3
 
 
-def test_what_memplan_certifies_of_closed_lifetimes_the_checkers_take_with_the_file(
+def test_checkers_accept_certificates_about_closed_lifetimes_together_with_the_file(
     program: str, tmp_path: Path
 ) -> None:
     for name, data in (
@@ -170,7 +170,7 @@ REFUSED_BY_BOTH = {
 
 
 @pytest.mark.parametrize("text", REFUSED_BY_BOTH.values(), ids=REFUSED_BY_BOTH)
-def test_what_memplan_refuses_the_checkers_refuse(program: str, tmp_path: Path, text: str) -> None:
+def test_the_checkers_refuse_all_files_that_memplan_refuses(program: str, tmp_path: Path, text: str) -> None:
     data = text.encode()
     with pytest.raises(InputError):
         FORMATS["json" if text[:1] in "{[" else "csv"].read_problem(data)

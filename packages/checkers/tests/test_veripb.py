@@ -147,7 +147,7 @@ def test_the_program_writes_the_same_files_without_memplan(tmp_path: Path) -> No
     assert subprocess.run(command, cwd=tmp_path, check=False, capture_output=True).returncode in (2, 3)
 
 
-def test_of_a_large_problem_the_formula_is_about_the_buffers_that_the_proof_needs(tmp_path: Path) -> None:
+def test_the_formula_of_a_large_problem_has_only_the_buffers_that_its_proof_needs(tmp_path: Path) -> None:
     model = str(public_problems.FOLDER / "executorch" / "mobilenet_v2.csv")
     assert main(["certify", model, "-o", str(tmp_path / "plan.opb")]) == 0
     formula, proof = ((tmp_path / f"plan{suffix}").read_text() for suffix in (".opb", ".pbp"))

@@ -90,7 +90,7 @@ def faults_of_others(seed: int) -> Faults | None:
 
 @pytest.mark.slow
 @pytest.mark.drawn
-def test_nothing_is_false_of_plans_that_differ() -> None:
+def test_lists_of_plans_that_differ_make_no_false_claim() -> None:
     found = {seed: faults_of_others(seed) for seed in seeds(20)}
     assert {seed: said for seed, said in found.items() if said} == {}
     assert [] in found.values()

@@ -164,7 +164,7 @@ def test_a_list_is_complete_with_plans_that_share_a_bank_however_large_the_pool(
     assert answer.others.complete
 
 
-def test_pairs_whose_weight_is_nothing_are_none_that_pay() -> None:
+def test_pairs_of_weight_zero_do_not_count_as_paying() -> None:
     # In banks of 8, the two share one wherever they pay for common bytes, and may share one where they do not.
     answer = memplan.plan(of_two_in_banks(size=16, weights=[0, 0], reuse=3), options=PlanOptions(plans=9))
     assert answer.others is not None
@@ -172,7 +172,7 @@ def test_pairs_whose_weight_is_nothing_are_none_that_pay() -> None:
     assert answer.others.complete
 
 
-def test_verify_names_what_it_does_not_know_of_other_plans() -> None:
+def test_verify_lists_claims_about_other_plans_that_it_cannot_check() -> None:
     problem = Problem.model_validate(PRICED)
     answer = memplan.plan(problem, options=PlanOptions(plans=3, distance=2))
     assert answer.others is not None

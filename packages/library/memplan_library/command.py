@@ -1,4 +1,4 @@
-"""`memplan library`: problems with what is known of them, for people who make planners, or wrote a better plan."""
+"""`memplan library`: problems and their best known plans, for people who write planners or found a better plan."""
 
 from __future__ import annotations
 

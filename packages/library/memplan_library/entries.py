@@ -71,7 +71,7 @@ class Entry(WireValue):
 
     @property
     def capacity(self) -> float | None:
-        """The limit, or else the best value; None if that is 0, as for problems where all memories fit."""
+        """The limit, if there is one, or else the best value known; None if that is 0, since then everything fits."""
         return self.limit if self.limit is not None else self.best or None
 
     @property

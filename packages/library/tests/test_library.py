@@ -91,7 +91,7 @@ def test_a_submission_has_one_of_four_answers(
     assert reason in verdict.reason
 
 
-def test_what_is_added_is_proved_and_checked_again(library: ProblemLibrary) -> None:
+def test_a_plan_added_to_the_library_is_proved_and_checked_again(library: ProblemLibrary) -> None:
     for name, data in (("three", BEST), ("seven", NOTHING_FITS), ("graph", b"[0, 1, 2]")):
         submit(library, one(library, name), data, FINDER)
     assert {entry.name: (entry.status, entry.by) for entry in library.entries()} == {

@@ -221,7 +221,7 @@ Field: TypeAlias = Scalar | Old | Part
 
 
 def text(value: str) -> Content:
-    """Return a text as a part."""
+    """Return a text in the form in which a file stores it."""
     return Content(value.encode(), is_text=True)
 
 

@@ -39,7 +39,7 @@ def test_weights_lie_in_flash_in_ram_or_where_there_is_room(capfd: Captured) -> 
     assert 24_320 - 4_000 <= some["cost"] < 24_320
 
 
-def test_what_is_written_never_lies_in_flash(capfd: Captured) -> None:
+def test_tensors_that_are_written_never_lie_in_flash(capfd: Captured) -> None:
     plan = planned(capfd, str(KWS), "--weights", "choose", "--pool", "ram=15000", "--pool", "flash=1MiB", status=1)
     assert plan["status"] == "infeasible"
 

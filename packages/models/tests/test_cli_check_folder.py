@@ -152,7 +152,7 @@ def test_a_model_that_is_wrong_keeps_no_other_from_being_checked(folder: Path, c
 
 
 @pytest.mark.parametrize("flag", ["--save-baseline", "--baseline", "--plan", "--subject"])
-def test_what_is_of_one_model_is_refused_for_a_folder(flag: str, folder: Path, capfd: Captured) -> None:
+def test_options_for_a_single_model_are_refused_for_a_folder(flag: str, folder: Path, capfd: Captured) -> None:
     assert main(["check", "models", flag, "x.json"]) == 2
     assert capfd.readouterr().err.endswith(": must be given for one model, not for a folder\n")
 

@@ -115,7 +115,7 @@ def test_wrong_options_are_reported(file: str, capfd: Captured, arguments: list[
     assert capfd.readouterr().err.startswith(f"memplan: error: {sentence.replace('{file}', file)}")
 
 
-def test_what_is_read_of_a_file_is_printed(file: str, capfd: Captured) -> None:
+def test_convert_prints_the_operations_that_a_file_has(file: str, capfd: Captured) -> None:
     assert main(["convert", file, "--program"]) == 0
     found = json.loads(capfd.readouterr().out)
     assert (found["format"], len(found["problem"]["buffers"]), found["plan"]) == ("tflite", 7, None)
@@ -326,7 +326,7 @@ def test_a_model_is_checked_as_it_is(capfd: Captured) -> None:
     assert checked(1, str(used - 16))["over_budget"] == 16
 
 
-def test_what_does_not_fit_says_how_many_bytes_are_missing(capfd: Captured) -> None:
+def test_a_model_that_does_not_fit_is_reported_with_the_missing_bytes(capfd: Captured) -> None:
     model = str(MODELS / "recorded" / "kws_dscnn_int8.tflite")
     assert main(["convert", model, "--to", "tflite", "--fit", "10KiB", "--format", "table"]) == 1
     assert "no form that was found fits: 24,208 bytes are 13,968 too many" in capfd.readouterr().out

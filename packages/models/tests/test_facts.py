@@ -139,5 +139,5 @@ def test_pads_are_those_with_which_each_stride_has_an_output() -> None:
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), 2**63, [1] * 65, "a\nb", "a" * 101, {}, ["a"], [True]])
-def test_what_is_no_small_plain_value_is_no_attribute(value: object) -> None:
+def test_only_small_plain_values_become_attributes(value: object) -> None:
     assert plain(value) is None

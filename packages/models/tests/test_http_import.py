@@ -224,7 +224,7 @@ def test_long_lists_of_what_is_wrong_arrive_whole(server: Running) -> None:
 
 
 @pytest.mark.parametrize("call", ["plan?", "order?", "check?budgets=1MiB"])
-def test_what_a_reader_does_not_know_is_in_answers_over_http(server: Running, call: str) -> None:
+def test_answers_over_http_list_what_the_reader_could_not_tell(server: Running, call: str) -> None:
     rows = [operator("RELU", [0], [1]), operator("CUSTOM", [1], [2])]
     data = model(subgraph([tensor(name, (4,)) for name in "xyz"], [0], [2], rows))
     for given, n_unknown in (("", 1), ("&scratch=CUSTOM=64", 0)):

@@ -114,7 +114,7 @@ def test_files_that_name_operations_by_their_places_are_refused() -> None:
         write_reordered(b"{}", "model.json", OperationGraph())
 
 
-def test_what_an_order_leaves_out_runs_right_before_what_needs_it() -> None:
+def test_operators_missing_in_an_order_run_right_before_their_first_reader() -> None:
     reads, writes = ["", "a", "", "cb", ""], [[name] for name in "abcde"]
     assert new_order([4, 3], reads, writes, ()) == [4, 0, 1, 2, 3]
     assert new_order([3, 4], reads, writes, ()) == [0, 1, 2, 3, 4]

@@ -148,7 +148,7 @@ def _heap_by_heap(problem: Problem, dealt: Dealt, heaps: Heaps, least_bytes: int
         pairs = [pair for pair in problem.conflicts if offsets.keys() >= set(pair)]
         pool = {"name": "heap", "size": heaps.limit, "alignment": problem.pools[0].alignment}
         plan = _part(Problem(buffers=rows, conflicts=pairs, pools=[pool]), control, 1 / (len(heap_of) - number))
-        if plan.placements:  # else the time is over, and what is known of the heap stays
+        if plan.placements:  # otherwise the time is over, and the heap keeps the best that is known
             heap_of[number] = {each.id: each.offset for each in plan.placements}
     return _plan_of(problem, heap_of, heaps, least_bytes)
 

@@ -70,7 +70,7 @@ def test_a_network_in_two_heaps_takes_no_more_than_in_one() -> None:
     assert "2 heaps of at most 1,204,224 bytes, no fewer are enough" in list(plan_lines(found))
 
 
-def test_where_live_sets_do_not_say_it_pools_are_proved_too_few() -> None:
+def test_too_few_heaps_are_refuted_even_if_live_sets_would_fit() -> None:
     rows = [{"id": k, "size": 3, "start": k, "end": k + 2} for k in range(4)]
     ring = Problem(buffers=[*rows, {"id": 4, "size": 3, "lifetimes": [[0, 1], [4, 5]]}])
     found = in_heaps(ring, 3, 2)
@@ -94,7 +94,9 @@ def test_buffers_of_no_bytes_are_one_heap(fields: dict[str, int]) -> None:
         ({"no_cross": 5}, 10, ProblemError, "heaps: must be of a problem without no_cross"),
     ],
 )
-def test_what_heaps_cannot_do_is_refused(fields: Any, limit: int, error: type[Exception], message: str) -> None:
+def test_rules_that_heaps_do_not_support_are_refused(
+    fields: Any, limit: int, error: type[Exception], message: str
+) -> None:
     rules = {name: fields[name] for name in fields if name != "pools"}
     row = {"id": "a", "size": 8, "start": 0, "end": 1, **rules}
     problem = Problem(buffers=[row], pools=fields.get("pools", []))

@@ -158,7 +158,7 @@ def test_an_alias_lives_in_the_object_of_its_buffer() -> None:
         ({}, "one lifetime without a hole"),
     ],
 )
-def test_what_objects_cannot_promise_is_refused(fields: dict[str, Any], message: str) -> None:
+def test_rules_that_shared_objects_cannot_keep_are_refused(fields: dict[str, Any], message: str) -> None:
     with pytest.raises(ProblemError, match=message):
         objects(Problem(buffers=[{"id": "a", "size": 1, **fields}]))
 

@@ -478,7 +478,7 @@ def test_several_models_have_colours_of_their_own(opened: Tab) -> None:
         ("<img src=x onerror=alert(1)>.json", b"", "<img src=x onerror=alert(1)>.json: must not be empty"),
     ],
 )
-def test_what_is_wrong_is_shown_as_text(opened: Tab, name: str, content: bytes, sentence: str) -> None:
+def test_errors_are_shown_as_text(opened: Tab, name: str, content: bytes, sentence: str) -> None:
     give(opened, name, content)
     assert sentence in alarm(opened)
     assert opened.page.locator("img").count() == 0

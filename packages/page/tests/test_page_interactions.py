@@ -297,7 +297,7 @@ def test_a_size_is_queried_and_the_obstacles_are_reported(opened: Tab) -> None:
     assert opened.page.locator(".answer").first.inner_text().startswith("Yes")
 
 
-def test_what_would_lower_the_peak_is_reported(opened: Tab) -> None:
+def test_changes_that_would_lower_the_peak_are_listed(opened: Tab) -> None:
     opened.page.click(".pool summary >> nth=0")
     opened.page.wait_for_selector(".pool details ul")
     text = opened.page.inner_text(".pool details >> nth=0")

@@ -27,7 +27,7 @@ _STARTS, _ROOM, _PIVOTS = 60, 200_000, 20_000
 
 @dataclass(frozen=True)
 class Cut:
-    """A row: the clique, and the divisor of both sides; see the module."""
+    """A cutting plane: a clique, and the number that divides both sides of its row (see the module)."""
 
     members: tuple[int, ...]
     divisor: int

@@ -77,7 +77,7 @@ class Piece:
 
     def coarser(self) -> Piece:
         """Return the piece in the coarsest units that preserve the cheapest plan."""
-        # A plan that is pushed down has no offsets but sums of these (see `common_unit`).
+        # In a plan that is pushed down, every offset is a sum of these numbers (see `common_unit`).
         grids = self.grid[self.grid > 1]
         unit = gcd(*(int(np.gcd.reduce(part.ravel(), initial=0)) for part in (self.size, self.lowest, self.reserved)))
         unit = gcd(

@@ -63,7 +63,7 @@ def _in_parts(row: _Beside, first: int, above: int) -> int:
 
 
 def _in_whole(row: _Beside, above: int, nodes: int) -> tuple[int, int]:
-    """Return the least cost with whole tensors, and the nodes left; 0 if nodes run out."""
+    """Return the least cost of removing whole tensors, or 0 if the nodes run out, and the nodes left."""
     best, stack = row.cost[-1] + 1, [(0, above, 0)]
     while stack:
         nodes -= 1

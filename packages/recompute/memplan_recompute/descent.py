@@ -40,8 +40,8 @@ class Descent:
     def to_limit(self, limit: int) -> list[Drops]:
         """Return drops of falling peaks; the last is the cheapest within a limit, or else the lowest.
 
-        Where work is counted, all that is searched for a limit is searched for each higher one as well: no answer to
-        that costs more.
+        If work is counted, the search for a higher limit does what the search for a lower one does: its answer never
+        costs more.
         """
         if limit >= self.start.peak:
             return []

@@ -92,7 +92,7 @@ def ask(
             try:
                 word, *content = child.answer()
             except (EOFError, ValueError, TypeError):
-                # It was killed at the end of the time, or failed; what it had said holds.
+                # The engine failed, or was killed when its time was over; what it reported before that still holds.
                 return said
             if word == "bound":
                 said = Said(int(content[0]))

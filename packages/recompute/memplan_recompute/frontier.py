@@ -26,15 +26,15 @@ from memplan_recompute.stays import Drops, Stays
 _ORDER_SHARE, _SEARCH_SHARE = 0.2, 0.5
 """The parts of the time for the order without clones, and for the search of drops; the rest orders and plans."""
 _LARGE_ORDER_SHARE, _LARGE_PLAN_SHARE = 0.6, 0.8
-"""The part for the order of a graph of so many operations that it gains more than what runs again, and the part of the
-rest for its plan."""
+"""The parts for large graphs, where a better order gains more than running operations again: the part of the time for
+the order, and the part of the rest for its plan."""
 _REST_SHARE = 0.2
-"""The part of the time that is kept for orders and plans of what was found."""
+"""The part of the time that is kept for ordering and planning the programs that were found."""
 _WITHOUT_SHARE = 0.5
 """The part of the time for programs without a link, where there is one."""
 _AIMS, _AIM_SHARE, _MARGIN = 8, 0.25, 0.003
-"""So many programs of a large graph are planned to come within a limit, each searched for in this part of the time that
-is left, and each so much further below than the plan before was above."""
+"""For large graphs: the most programs that are planned to meet a limit, the part of the time left for the search of
+each, and the margin below the limit that each of them adds."""
 _BISECTIONS = 8
 _STATES_OF_A_POINT = 20_000
 """The states searched for each point without a limit."""

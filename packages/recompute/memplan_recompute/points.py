@@ -24,7 +24,7 @@ _SETTLED_AFTER = 3
 _LEAST_S, _LEAST_OF_EACH_S = 0.25, 2e-5
 """The time that a plan has at least, and as much again for each operation."""
 PLANNED_S = 6e-5
-"""So much times the operations it takes to write a program of a large graph, plan it and check it."""
+"""The time for each operation of writing, planning and checking a program of a large graph."""
 _PREPARED_S = 1e-6
 """The preparation time of an order search, multiplied by the square of the operations."""
 
@@ -97,7 +97,7 @@ def _placed(graph: OperationGraph, program: Rewritten, time_limit_s: float, cont
     Raises InvalidPlanError for a plan that the program cannot run on, TimeOverError where there was no time for any.
     """
     order = range(len(program.runs))
-    # The check of a program knows one workspace for each operation, and nothing of what is inside.
+    # The check of a program counts one workspace for each operation, and does not look inside of operations.
     roomy = with_room_inside(program.graph, alignment=1)
     has_regions = any(row.regions for row in roomy.ops)
     ops = tuple(row.model_copy(update={"regions": ()}) for row in roomy.ops) if has_regions else ()

@@ -26,7 +26,7 @@ def test_recompute_gives_points_with_falling_peaks_and_rising_costs(tmp_path: Pa
     assert "no program is within the limit, which is proved" in capfd.readouterr().out
 
 
-def test_limits_of_recompute_are_refused_where_they_are_none(capfd: Captured) -> None:
+def test_invalid_limits_of_recompute_are_refused(capfd: Captured) -> None:
     asked = ["order", RANDWIRE, "--recompute"]
     assert main(["order", RANDWIRE, "--within", "1"]) == 2
     assert main([*asked, "--extra-cost", "ten"]) == 2

@@ -65,7 +65,7 @@ def test_answers_agree_with_a_search_of_all_programs() -> None:
     assert min(tally["none"], tally["least and proved"], tally["sent"]) > 0
 
 
-def test_what_is_sent_beside_runs_takes_no_time() -> None:
+def test_transfers_that_overlap_operations_take_no_extra_time() -> None:
     graph = OperationGraph.model_validate(CHAIN)
     answer = recomputed(graph, link=12.5, within=170)
     assert_sound(graph, 12.5, answer)
@@ -110,7 +110,7 @@ WRONG: dict[str, tuple[list[tuple[str, int, int]], str]] = {
 
 
 @pytest.mark.parametrize(("rows", "words"), WRONG.values(), ids=WRONG)
-def test_what_is_no_program_is_refused(rows: list[tuple[Kind, int, int]], words: str) -> None:
+def test_an_invalid_sequence_of_steps_is_refused(rows: list[tuple[Kind, int, int]], words: str) -> None:
     graph = OperationGraph.model_validate(CHAIN)
     with pytest.raises(OperationsError) as refused:
         replayed(linked(graph, costs_of(graph), 10), [Step(*row) for row in rows])

@@ -102,7 +102,9 @@ def homes(model: DrawnModel, how: Format) -> tuple[dict[int, int], set[int]]:
 def _peak_of_way(
     model: DrawnModel, how: Format, home: Mapping[int, int], copies: set[int], way: Mapping[int, int]
 ) -> int:
-    rows: list[tuple[list[int], list[int], int]] = []  # what is read and written, and the bytes that a kernel needs
+    rows: list[
+        tuple[list[int], list[int], int]
+    ] = []  # the tensors read and written, and the bytes that the kernel needs
     for step in model.steps:
         if step.kind == CHOICE:
             inner = [row for branch in step.branches for row in branch]

@@ -23,7 +23,7 @@ LATER = 1e6
 
 @dataclass
 class Asks:
-    """Counts the checks whether a call is over; it is, after check `last`."""
+    """Counts how often a call checks whether it is over, and ends it after check `last`."""
 
     last: float = inf
     count: int = 0

@@ -127,7 +127,7 @@ class Evil:
         b'{"segments": [',
     ],
 )
-def test_snapshots_that_are_none_are_refused_and_run_nothing(data: bytes, capfd: pytest.CaptureFixture[str]) -> None:
+def test_malformed_snapshots_are_refused_and_run_no_code(data: bytes, capfd: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(InputError):
         read_model(data)
     assert capfd.readouterr().out == ""

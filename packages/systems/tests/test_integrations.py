@@ -63,7 +63,7 @@ def test_a_wrong_plan_is_named_by_the_checker_as_by_verify(
 
 
 @pytest.mark.parametrize("name", sorted({path.stem.partition(".py")[0] for path in PRINTS.iterdir()}))
-def test_what_a_system_would_print_of_a_wrong_plan_is_named(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_wrong_plan_in_the_output_of_a_system_is_reported(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     if any(path.suffix == ".onnx" for path in PRINTS.glob(f"{name}.*")):
         pytest.importorskip("onnx")
     assert main(["verify", *map(str, sorted(PRINTS.glob(f"{name}.*")))]) == 3

@@ -26,7 +26,7 @@ from packages.systems.tests.planner_inputs import Row, digest, planner_input
         ("onnxruntime-memory-pattern", [(1, 0, 2), (300, 0, 1), (200, 1, 2)], [0, 256, 256]),
     ],
 )
-def test_what_starts_earlier_takes_the_smallest_gap(
+def test_of_buffers_by_start_each_takes_the_smallest_gap(
     planner: str, rows: list[tuple[int, int, int]], expected: list[int]
 ) -> None:
     buffers = [{"id": k, "size": size, "start": start, "end": end} for k, (size, start, end) in enumerate(rows)]

@@ -190,7 +190,7 @@ class ScheduleProblem(ScheduleForm):
         return schedule_tiles(self.graph, machine, objective, running, wants_front=wants_front)
 
     def refuted(self, machine: Target, found: ScheduleAnswer) -> str | None:
-        """Return what is wrong with a schedule from elsewhere, by simulating and placing it again."""
+        """Simulate a schedule that another program made, place it again, and return what is wrong with it."""
         run = simulate(self.graph, machine, steps_of(found))
         if run.violations:
             return run.violations[0]

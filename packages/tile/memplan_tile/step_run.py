@@ -89,7 +89,7 @@ class StepRun:
 
     @property
     def reduction(self) -> int:
-        """The length of what is summed up slice by slice; 1 where nothing is."""
+        """The length of the axis that is summed up slice by slice; 1 if none is."""
         return max(self.reductions, default=1)
 
     @property

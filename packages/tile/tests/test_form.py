@@ -99,7 +99,7 @@ def test_the_lines_have_every_step() -> None:
         ({"alternatives": [[{"base_cost": 1}] * 16, [], []]}, "alternatives[0]: must be at most 15, got 16"),
     ],
 )
-def test_what_is_no_graph_is_refused_with_object_rule_and_value(changes: dict[str, Any], sentence: str) -> None:
+def test_an_invalid_graph_is_refused_with_object_rule_and_value(changes: dict[str, Any], sentence: str) -> None:
     with pytest.raises(ProblemError) as refused:
         schedule(ScheduleProblem.model_validate(EXAMPLE | changes))
     assert sentence in refused.value.sentences

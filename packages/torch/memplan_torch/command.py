@@ -75,7 +75,7 @@ def lines(answer: FitsAnswer | SnapshotAnswer | GraphFits) -> Iterator[str]:
 
 
 def _lines_of_ways(found: Ways) -> Iterator[str]:
-    """Yield the lines of the ways out for a terminal."""
+    """Yield the lines of a table about the ways to make a step fit."""
     for each in found.sizes:
         text = "none fits" if each.size is None else f"{each.size} fits, {each.size + 1} does not"
         yield f"largest {each.name}: {text} ({each.tried} tried)"

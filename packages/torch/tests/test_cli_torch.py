@@ -43,7 +43,7 @@ def test_a_graph_at_several_sizes_is_asked_at_one(capsys: pytest.CaptureFixture[
         (("--dim", "n=8"), "dim: must not be given, as graphs of ggml at one size name no dimensions"),
     ],
 )
-def test_what_is_for_torch_alone_is_refused(
+def test_options_for_torch_alone_are_refused(
     flags: tuple[str, ...], sentence: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["fits", str(GRAPHS / "lenet.json"), *flags]) == 2

@@ -21,7 +21,7 @@ from memplan.solvers.core.plain import offsets_at_bound
 from memplan_tvm.tensors import AllocatedTensor
 
 ALIGNMENT = 64
-"""Of TVM's allocators (kAllocAlignment)."""
+"""The alignment of TVM's allocators (kAllocAlignment)."""
 _NODES = 20_000
 """Nodes of a first search, enough for problems of compilers; after that, all of memplan's solvers are tried."""
 _OPTIONS = PlanOptions(deterministic=True)

@@ -16,7 +16,7 @@ def unknown_names(problem: ProblemFields) -> Breaks:
 
 
 def contradictions(problem: ProblemFields) -> Breaks:
-    """Yield conflicts inside a family of aliases, and those of members of a rigid group that share bytes."""
+    """Yield conflicts between aliases of one buffer, and between members of a rigid group that share bytes."""
     if not problem.buffers.aliases and not problem.rigid:
         return
     size = problem.buffers.size

@@ -1,4 +1,4 @@
-"""`together`: buffers that lie in one pool; those of a rigid group do so anyhow."""
+"""`together`: buffers that must lie in one pool. Members of a rigid group always do."""
 
 from __future__ import annotations
 

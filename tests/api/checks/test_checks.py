@@ -89,7 +89,7 @@ def test_a_budget_that_another_pool_can_relieve_is_kept() -> None:
     assert (plan.status, plan.lower_bound) == ("feasible", None)
 
 
-def test_where_no_plan_keeps_the_budgets_it_is_shown_by_how_much() -> None:
+def test_if_no_plan_keeps_the_budgets_the_least_excess_is_reported() -> None:
     problem = problem_of(64, 32, pools=[{"name": "fast", "size": 512}, {"name": "slow", "size": 16}])
     plan = plan_within(problem, {"fast": 80}, solved)
     assert [use.used for use in plan.pools] == [96, 0]
@@ -97,7 +97,7 @@ def test_where_no_plan_keeps_the_budgets_it_is_shown_by_how_much() -> None:
     assert plan_within(OLD, {"default": 80}, solved).lower_bound == 96
 
 
-def test_what_keeps_budget_and_baseline_passes() -> None:
+def test_a_plan_within_budget_and_baseline_passes() -> None:
     found = found_of(OLD, default=96)
     assert (found.passed, found.failures) == (True, ())
     assert (found.pools[0].over_budget, found.pools[0].growth) == (0, 0)
@@ -105,7 +105,7 @@ def test_what_keeps_budget_and_baseline_passes() -> None:
     assert (found.placements.same, found.placements.moved, found.placements.new, found.placements.gone) == (3, 0, 0, 0)
 
 
-def test_what_is_over_its_budget_says_by_how_much_and_what_is_alive() -> None:
+def test_a_pool_over_budget_is_reported_with_the_excess_and_its_live_buffers() -> None:
     (failure,) = found_of(OLD, baseline=None, default=80).failures
     assert (failure.rule, failure.pool) == ("over-budget", "default")
     assert failure.message == (
@@ -114,7 +114,7 @@ def test_what_is_over_its_budget_says_by_how_much_and_what_is_alive() -> None:
     )
 
 
-def test_what_has_grown_names_the_buffers_that_made_it_grow() -> None:
+def test_a_pool_that_has_grown_is_reported_with_the_buffers_that_caused_it() -> None:
     (failure,) = found_of(NEW).failures
     assert failure.message == (
         'pool "default": uses 112 bytes, 16 more than the 96 of the baseline, where 0 are allowed. '
@@ -145,7 +145,7 @@ def test_a_pool_that_was_not_there_used_nothing() -> None:
     assert {cause.kind for cause in pool.causes or ()} == {"from-another-pool"}
 
 
-def test_that_nothing_fits_is_a_failure_with_its_reason() -> None:
+def test_a_check_fails_with_the_reason_if_nothing_fits() -> None:
     tight = problem_of(64, 32, pools=[{"name": "sram", "size": 80}])
     (failure,) = found_of(tight).failures
     assert (failure.rule, failure.pool) == ("no-plan", "sram")

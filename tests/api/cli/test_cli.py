@@ -86,7 +86,7 @@ def test_pools_of_a_table_come_from_the_command_line(two: str, capfd: Captured) 
     ]
 
 
-def test_what_is_surely_not_meant_is_a_warning_and_no_error(tmp_path: Path, capfd: Captured) -> None:
+def test_probable_mistakes_are_warnings_and_no_errors(tmp_path: Path, capfd: Captured) -> None:
     file = tmp_path / "odd.json"
     file.write_bytes(b'{"buffers": [{"id": "a", "size": 1, "start": 0, "end": 1}], "conflicts": [["a", "a"]]}')
     assert main(["plan", str(file)]) == 0

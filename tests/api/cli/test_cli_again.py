@@ -77,7 +77,7 @@ def test_plans_and_lists_of_offsets_are_audited_alike(problem: Path, plan: str, 
     assert json.loads(problem.with_name("o.json").read_text())["peak"] == 16
 
 
-def test_what_is_not_valid_has_an_exit_status_of_its_own(problem: Path, capfd: Captured) -> None:
+def test_an_invalid_plan_has_an_exit_status_of_its_own(problem: Path, capfd: Captured) -> None:
     target = problem.with_name("plan.json")
     target.write_text(json.dumps({"1": 0, "2": 4, "3": 8}))
     assert main(["verify", str(problem), str(target), "--better", "--format", "table"]) == 3

@@ -73,6 +73,6 @@ def test_the_example_of_the_document(
     assert region["buffers"][0]["bytes"] == bytes_
 
 
-def test_what_does_not_fit_is_status_1(capfd: Captured) -> None:
+def test_a_fit_that_no_point_meets_is_status_1(capfd: Captured) -> None:
     assert main(["cascade", SMALL, "--fit", "6 kB", "--format", "table"]) == 1
     assert "no cascade is within the bounds" in capfd.readouterr().out

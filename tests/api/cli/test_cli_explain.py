@@ -40,7 +40,7 @@ def test_a_table_is_for_people(problem_file: str, capfd: Captured) -> None:
     assert [line.split("  ")[0] for line in out.splitlines()[1:]] == ["kind", "buffer", "buffer", "needed", "would do"]
 
 
-def test_of_a_problem_that_fits_the_peak_is_explained(problem_file: str, capfd: Captured) -> None:
+def test_for_a_problem_that_fits_the_peak_is_explained(problem_file: str, capfd: Captured) -> None:
     assert main(["explain", problem_file, "--capacity", "18", "--format", "json"]) == 0
     told = json.loads(capfd.readouterr().out)
     assert (told["status"], told["explanation"], told.keys() & {"repairs", "what_if"}) == ("fits", None, set())

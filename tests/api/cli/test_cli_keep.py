@@ -68,7 +68,7 @@ def test_options_of_the_solve_hold_for_the_best_peak(files: Path) -> None:
     assert json.loads(made.read_text())["kept"]["moved"] == 0
 
 
-def test_an_old_plan_that_is_none_is_wrong_input(files: Path, capfd: Captured) -> None:
+def test_a_malformed_old_plan_is_wrong_input(files: Path, capfd: Captured) -> None:
     (files / "bad.json").write_text('{"placements": [{"id": "a"}]}')
     assert main(["plan", str(files / "new.csv"), "--keep", str(files / "bad.json")]) == 2
     assert "bad.json" in capfd.readouterr().err

@@ -52,7 +52,7 @@ def test_a_pipe_in_and_a_pipe_out() -> None:
         ("$MEMPLAN plan -", "| sleep 0", "standard output: broken pipe"),
     ],
 )
-def test_what_is_wrong_with_a_standard_stream_is_one_line(command: str, reader: str, sentence: str) -> None:
+def test_an_error_of_a_standard_stream_is_one_line(command: str, reader: str, sentence: str) -> None:
     # Rows enough that the plan does not fit into the buffer of a pipe.
     rows = b"".join(b"%d,%d,%d,64\n" % (i, i, i + 2) for i in range(5000))
     done = shell(f"{{ {command}; echo $? >&2; }} {reader}", b"id,lower,upper,size\n" + rows)

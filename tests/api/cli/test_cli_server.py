@@ -118,7 +118,7 @@ def test_the_corpus_has_a_body_and_its_answer_of_each_capability(tmp_path: Path)
         (["--memory-limit", "1"], "MEMPLAN_WORKER_MEMORY_BYTES: must be at least 402653184, got 1"),
     ],
 )
-def test_what_a_worker_cannot_do_is_reported(
+def test_settings_with_which_a_worker_cannot_start_are_reported(
     arguments: list[str], sentence: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["worker", *arguments]) == 2
@@ -135,7 +135,7 @@ def test_a_signal_ends_a_worker_and_its_processes(number: signal.Signals, tmp_pa
     assert not any(runs(child, WORKER) for child in children)
 
 
-def test_what_the_service_refuses_is_one_line(server: Running, capfd: Captured) -> None:
+def test_an_error_of_the_service_is_one_line(server: Running, capfd: Captured) -> None:
     assert main(["plan", str(EXAMPLE), "--server", url(server), "--accept", "soon"]) == 2
     sentence = 'server: accept: must be fit or a percentage such as 5%, got "soon"'
     assert capfd.readouterr() == ("", f"memplan: error: {sentence}\n")

@@ -61,7 +61,9 @@ def test_a_command_of_another_distribution_is_formatted_when_its_help_is_shown(
 
 
 @pytest.mark.parametrize("words", [["keys", "add", "--help"], ["plan", "--solver", "exact", "--help"]])
-def test_help_behind_more_words_is_that_of_their_command(words: list[str], capfd: pytest.CaptureFixture[str]) -> None:
+def test_help_after_the_words_of_a_command_is_the_help_of_that_command(
+    words: list[str], capfd: pytest.CaptureFixture[str]
+) -> None:
     assert main(words) == 0
     assert capfd.readouterr().out.startswith(f"Usage: memplan {words[0]}")
 

@@ -171,7 +171,7 @@ def test_a_service_that_stays_busy_is_not_asked_for_ever() -> None:
 
 
 @pytest.mark.parametrize("body", ["", "[]", '{"peak": 5}', PLAN.replace("24", "23")])
-def test_a_plan_that_is_none_is_not_believed(body: str) -> None:
+def test_a_malformed_plan_from_a_service_is_an_error(body: str) -> None:
     with (
         answering(http("200 OK", body)) as port,
         Client(f"http://127.0.0.1:{port}") as client,
@@ -194,7 +194,7 @@ def test_events_go_on_where_a_stream_broke() -> None:
         ]
 
 
-def test_an_event_that_is_none_is_not_believed() -> None:
+def test_a_malformed_event_from_a_service_is_an_error() -> None:
     broken = "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\ndata: {\n\n"
     with answering(broken) as port, Client(f"http://127.0.0.1:{port}") as client, pytest.raises(WrongAnswerError):
         list(client.events("1"))

@@ -79,7 +79,7 @@ print("answered")
 """
 
 
-def test_the_guide_lists_the_files_of_a_route_and_they_are_few() -> None:
+def test_the_guide_lists_the_few_files_that_a_new_route_changes() -> None:
     listed = guide("How to add a route")
     assert {"api/http/routes/NAME.py", "api/http/app.py"} <= listed
     assert len(listed) <= MOST_FILES

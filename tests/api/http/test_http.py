@@ -213,7 +213,7 @@ def test_other_bytes_another_query_or_another_format_are_other_answers(server: R
     ]
 
 
-def test_what_is_not_proved_or_asks_for_a_search_of_its_own_is_not_kept(server: Running) -> None:
+def test_answers_without_a_proof_or_by_a_named_solver_are_not_kept(server: Running) -> None:
     before = kept(server)
     for options in ({"deterministic": True}, {"solver": "greedy"}):
         ask(server, {"problem": {"buffers": _ROWS}, "options": options})

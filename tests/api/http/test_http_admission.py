@@ -140,7 +140,7 @@ def test_a_server_that_is_not_ready_takes_no_connection() -> None:
 @pytest.mark.parametrize(
     "head",
     [
-        b"Content-Length: 14\r\nTransfer-Encoding: chunked\r\n\r\n",  # a proxy may believe the other one
+        b"Content-Length: 14\r\nTransfer-Encoding: chunked\r\n\r\n",  # a proxy in front may go by the other header
         b"Content-Length: 14\r\nContent-Length: 15\r\n\r\n",
         b"Content-Length: +5\r\n\r\n",
         b"X-Long: " + b"x" * 400_000,
@@ -159,7 +159,7 @@ def test_a_head_that_says_two_lengths_or_comes_to_no_end_is_refused_and_hung_up_
         assert server.client.get("/healthz").status_code == 200
 
 
-def test_what_takes_too_long_to_compile_is_answered_as_unknown_with_the_reason() -> None:
+def test_a_problem_that_takes_too_long_to_compile_is_answered_as_unknown_with_the_reason() -> None:
     rows = [{"id": i, "size": 1, "lifetimes": [[0, 1]]} for i in range(60_000)]
     body = json.dumps({"problem": {"buffers": rows}, "options": {"time_limit_s": 0.01}})
     with running() as server:

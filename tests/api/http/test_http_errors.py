@@ -127,7 +127,7 @@ def test_a_store_that_does_not_answer_is_told_without_its_address(caplog: pytest
     assert "10.0.0.7" in caplog.text
 
 
-def test_what_has_no_answer_in_part_is_not_in_time() -> None:
+def test_a_call_without_a_partial_answer_is_a_504() -> None:
     answer = answer_to_failing(TimeOverError("time_limit_s: must be enough for the whole program"))
     assert (answer.status_code, answer.json()["detail"].partition(":")[0]) == (504, "time_limit_s")
 

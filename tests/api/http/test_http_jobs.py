@@ -279,7 +279,7 @@ def test_a_server_that_stops_lets_its_followers_go_and_keeps_its_jobs(tmp_path: 
         assert ended(server, job)["state"] == "cancelled"
 
 
-def test_a_stream_after_a_number_that_is_yet_to_come_ends_with_its_job(server: Running) -> None:
+def test_a_stream_resumed_after_a_future_event_ends_with_its_job(server: Running) -> None:
     job = submit(server, hard())
     with server.client.stream("GET", job["links"]["events"], headers={"last-event-id": "999"}) as stream:
         server.client.delete(job["links"]["self"])

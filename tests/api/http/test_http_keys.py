@@ -42,7 +42,7 @@ def refused(answer: httpx.Response, status: int) -> None:
     assert (answer.status_code, answer.headers["content-type"]) == (status, "application/problem+json"), answer.text
 
 
-def test_every_call_but_two_asks_for_a_key_before_anything_else(guarded: Running) -> None:
+def test_every_call_but_two_checks_the_key_before_anything_else(guarded: Running) -> None:
     found = set()
     for method, path, _ in calls(guarded):
         answer = guarded.client.request(method, re.sub(r"\{\w+\}", "x", path), content=b"{not json")

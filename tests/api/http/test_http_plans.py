@@ -42,7 +42,7 @@ def test_a_proved_plan_is_fetched_by_its_hash_and_never_changes(server: Running)
     assert (again.status_code, again.content, again.headers["etag"]) == (304, b"", answer.headers["etag"])
 
 
-def test_a_process_that_did_not_prove_it_says_the_same_of_the_same_plan(server: Running) -> None:
+def test_servers_report_the_same_plan_with_or_without_a_proof_of_their_own(server: Running) -> None:
     problem_hash = asked(server, problem(11))["problem_hash"]
     url, cache = f"/v1/plans/{problem_hash}", server.service.cache
     proved = server.client.get(url)
@@ -144,7 +144,7 @@ def test_the_plan_of_a_job_is_kept_by_its_hash(server: Running, job: dict[str, A
     assert csv.text.startswith("id,lower,upper,size,offset\n")
 
 
-def test_a_plan_that_comes_along_is_kept(server: Running) -> None:
+def test_a_plan_given_to_be_kept_keeps_its_places(server: Running) -> None:
     old = {"placements": [{"id": "c", "pool": "default", "offset": 8}, {"id": "a", "pool": "default", "offset": 0}]}
     plan = server.client.post("/v1/plan", json={"problem": NEW, "keep": old}).json()
     assert {name: offsets(plan)[name] for name in "ac"} == {"a": 0, "c": 8}

@@ -79,11 +79,11 @@ def test_a_key_tells_its_id_and_its_secret_and_the_hash_tells_neither() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "memplan", "memplan__", "memplan_0123456789abcdef_", "other_0123456789abcdef_x"])
-def test_what_does_not_look_like_a_key_is_none(text: str) -> None:
+def test_a_text_of_another_form_is_no_key(text: str) -> None:
     assert split(text) is None
 
 
-def test_where_no_key_is_needed_a_wrong_one_is_refused_unless_a_proxy_may_have_others() -> None:
+def test_if_no_key_is_needed_a_wrong_one_is_refused_unless_a_proxy_may_send_its_own() -> None:
     gate = KeyGate(Settings(), Lobby()._look_up)
     assert run(gate.caller(None)) is ANY_CALLER
     with pytest.raises(NoKeyError, match="the key is not known"):
@@ -175,7 +175,7 @@ def test_admin_sees_all_jobs_and_other_callers_their_own() -> None:
         ("[::1", False),
     ],
 )
-def test_a_page_from_elsewhere_is_known_by_its_name(host: str | None, harmless: bool) -> None:
+def test_a_request_from_a_foreign_page_is_recognised_by_its_host(host: str | None, harmless: bool) -> None:
     assert is_harmless(host) is harmless
 
 

@@ -67,7 +67,7 @@ def test_one_key_has_half_of_all_streams() -> None:
         (Extent(n_pairs=100_001), "pairs that entries of bank make must be at most 100000, got 100001"),
     ],
 )
-def test_few_bytes_may_not_make_much(extent: Extent, rule: str) -> None:
+def test_a_small_body_that_expands_into_a_large_problem_is_refused(extent: Extent, rule: str) -> None:
     with pytest.raises(TooLargeError, match=rule):
         check_extent(extent)
     check_extent(Extent(n_buffers=MOST_BUFFERS, n_pairs=100_000, n_pools=4))

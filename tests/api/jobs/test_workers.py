@@ -151,7 +151,7 @@ PATIENCE, FAULT = 60.0, 12 * "0"
         (KeyError("x"), f"memplan: failed; its log says where, at fault {FAULT}"),
     ],
 )
-def test_what_cannot_be_solved_fails_with_a_sentence(
+def test_a_job_that_cannot_be_solved_fails_with_a_sentence(
     store: Store, ready: Pool, error: Exception, sentence: str
 ) -> None:
     job_id, ready.error = submit(store), error

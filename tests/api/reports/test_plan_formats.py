@@ -63,7 +63,7 @@ def file(tmp_path: Path) -> str:
     return str(path)
 
 
-def test_the_tables_are_cadences() -> None:
+def test_the_tables_of_memories_are_printed_as_cadence_prints_them() -> None:
     assert memory_tables(*planned(TWO_MEMORIES)) == TABLES
 
 
@@ -141,7 +141,9 @@ def test_the_command_writes_them(file: str, capfd: Captured) -> None:
 
 
 @pytest.mark.parametrize("plan_format", ["tables", "triples", "exir"])
-def test_what_places_nothing_is_json_whatever_was_asked_for(plan_format: str, tmp_path: Path, capfd: Captured) -> None:
+def test_an_answer_without_placements_is_json_in_every_format(
+    plan_format: str, tmp_path: Path, capfd: Captured
+) -> None:
     path = tmp_path / "problem.json"
     path.write_text(json.dumps(TOO_LARGE))
     assert main(["plan", str(path), "--format", plan_format]) == 1

@@ -88,7 +88,7 @@ def test_much_time_is_waited_for_by_half_and_no_longer(monkeypatch: pytest.Monke
     run(day)
 
 
-def test_what_was_measured_long_ago_counts_by_half(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_older_measurements_count_half(monkeypatch: pytest.MonkeyPatch) -> None:
     async def day() -> None:
         queue = AdmissionQueue(places=1, length=9)
         slow = await taken(queue, wish(sort=LARGE))
@@ -120,7 +120,7 @@ def test_a_full_queue_refuses_and_a_free_place_needs_no_time() -> None:
     run(day)
 
 
-def test_one_that_would_have_its_place_too_late_is_refused_as_it_arrives_and_told_when_there_is_one() -> None:
+def test_a_request_whose_turn_would_come_too_late_is_refused_on_arrival_with_a_time_to_retry() -> None:
     async def day() -> None:
         queue = AdmissionQueue(places=1, length=9)
         place = await taken(queue, wish(10.0, can_end=False))
@@ -172,7 +172,7 @@ def test_a_key_whose_places_stay_taken_is_refused_at_once_while_other_keys_have_
     run(day)
 
 
-def test_what_has_less_time_left_than_its_sort_lately_took_is_begun_beyond_the_places() -> None:
+def test_a_request_with_little_time_left_starts_beyond_the_places() -> None:
     async def day() -> None:
         queue = AdmissionQueue(places=1, length=9)
         slow = await taken(queue, wish(sort=LARGE))
@@ -209,7 +209,7 @@ def test_light_requests_do_not_wait_behind_searches_unless_they_are_not_light() 
     run(day)
 
 
-def test_what_may_not_be_refused_waits_beyond_the_length() -> None:
+def test_requests_that_must_not_be_refused_may_exceed_the_length_of_the_queue() -> None:
     async def day() -> None:
         queue = AdmissionQueue(places=1, length=0)
         place = await taken(queue, wish())

@@ -102,7 +102,7 @@ def test_the_better_plan_stays_with_the_bound_of_its_own_search() -> None:
     assert better_of(asked, worse, better) is better_of(asked, better, worse) is better
 
 
-def test_of_equal_plans_that_of_the_longer_search_stays() -> None:
+def test_of_two_equal_plans_the_one_of_the_longer_search_is_kept() -> None:
     asked = compiled(TWO)
     brief, long = loose(asked, 1, 2), loose(asked, 1, 1, searched_s=3)
     assert better_of(asked, brief, long) is better_of(asked, long, brief) is long
@@ -172,7 +172,7 @@ def test_findings_are_read_again_with_their_plan() -> None:
             Plan.model_validate({"findings": [broken]})
 
 
-def test_where_nothing_is_found_nothing_is_written() -> None:
+def test_an_answer_without_findings_has_no_field_for_them() -> None:
     problem = Problem.model_validate(SOUND)
     assert b"findings" not in memplan_json.write_plan(memplan.solve(problem), problem)
 
@@ -197,7 +197,7 @@ def test_the_service_tells_findings_each_time_it_is_asked(server: Running) -> No
 
 
 @pytest.mark.parametrize(("call", "status"), [("plan", 200), ("explain", 504)])
-def test_what_comes_late_is_a_deadline_miss_and_a_refusal_too(call: str, status: int) -> None:
+def test_an_answer_after_its_deadline_counts_as_a_miss_and_as_a_refusal(call: str, status: int) -> None:
     rows = [{"id": k, "size": 1, "start": 0, "end": 1} for k in range(9)]
     problem = {"buffers": rows, "bank": [{"buffers": list(range(9))}], "pools": [{"name": "a", "bank_size": 8}]}
     body = json.dumps({"problem": problem, "options": {"time_limit_s": 0.05}}).encode()

@@ -76,7 +76,7 @@ def test_a_better_plan_replaces_a_worse_one_and_never_the_reverse(store: Store) 
     run(day)
 
 
-def test_what_another_server_found_is_seen_where_it_is_better(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_better_plan_of_another_server_is_used(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     async def day() -> None:
         mine, other, asked = cache_over(store), cache_over(store), compiled()
         mine.keep(asked, plan_of_height(asked, 9))
@@ -118,7 +118,7 @@ def test_a_wrong_plan_is_replaced_in_the_store_whatever_it_claims(store: Store) 
     run(day)
 
 
-def test_what_is_kept_is_written_by_the_way_and_at_the_end(store: Store) -> None:
+def test_kept_plans_are_written_from_time_to_time_and_at_the_end(store: Store) -> None:
     async def day() -> None:
         asked, late = compiled(), compiled(11)
         async with PlanCache.tended(store) as cache:

@@ -62,7 +62,7 @@ def test_a_known_plan_is_the_answer_if_it_is_good_enough_and_otherwise_a_start(
     in_a_room(day)
 
 
-def test_what_an_earlier_server_searched_is_not_searched_again(tmp_path: Path) -> None:
+def test_a_search_of_an_earlier_server_is_not_repeated(tmp_path: Path) -> None:
     with closing(Store.open(None, tmp_path)) as store:
 
         async def day(room: Room) -> None:
@@ -182,7 +182,7 @@ def test_time_in_the_queue_does_not_count_where_no_deadline_is_given() -> None:
     in_a_room(day)
 
 
-def test_what_is_quick_goes_to_no_worker_waits_for_none_and_is_known_then() -> None:
+def test_a_quick_request_is_solved_without_a_worker_and_cached() -> None:
     async def day(room: Room) -> None:
         others = asyncio.create_task(room.ask(SMALL))
         await asyncio.sleep(0)
@@ -197,7 +197,7 @@ def test_what_is_quick_goes_to_no_worker_waits_for_none_and_is_known_then() -> N
 
 
 @pytest.mark.parametrize("problem", [HARD, SMALL], ids=["large", "small"])
-def test_what_is_hard_goes_on_at_a_worker_from_the_quick_plan(problem: Problem) -> None:
+def test_a_hard_request_continues_at_a_worker_from_the_quick_plan(problem: Problem) -> None:
     async def day(room: Room) -> None:
         room.workers.may_answer.set()
         plan = await room.ask(problem)
@@ -219,7 +219,7 @@ def test_what_is_hard_goes_on_at_a_worker_from_the_quick_plan(problem: Problem) 
     ],
     ids=["a buffer above its pool", "a live set", "a pin"],
 )
-def test_what_a_bound_shows_not_to_fit_goes_to_no_worker_however_often_it_comes(problem: dict[str, Any]) -> None:
+def test_a_problem_that_a_bound_proves_infeasible_goes_to_no_worker(problem: dict[str, Any]) -> None:
     async def day(room: Room) -> None:
         asked = Problem.model_validate(problem)
         for _ in range(2):
@@ -233,7 +233,7 @@ def test_what_a_bound_shows_not_to_fit_goes_to_no_worker_however_often_it_comes(
     in_a_room(day)
 
 
-def test_what_a_worker_would_get_too_late_is_tried_where_it_came_in() -> None:
+def test_a_request_that_a_worker_would_get_too_late_is_solved_by_the_server() -> None:
     async def day(room: Room) -> None:
         plan = await room.ask(LARGE, Options(time_limit_s=0.2))
         assert (plan.status != "infeasible", room.workers.tasks) == (True, [])

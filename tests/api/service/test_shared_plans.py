@@ -43,7 +43,7 @@ def of(plans: SharedPlans, k: int) -> bytes | None:
     return None if found is None else found.before + b"0.1" + found.after + found.status.encode()
 
 
-def test_what_one_process_keeps_another_one_finds_whole(path: Path, plans: SharedPlans) -> None:
+def test_an_answer_kept_by_one_process_is_found_whole_by_another(path: Path, plans: SharedPlans) -> None:
     here = plans
     with closing(SharedPlans(path)) as there:
         _one_finds_what_another_keeps(here, there)
@@ -113,6 +113,6 @@ def test_processes_that_write_and_read_at_once_find_right_answers_only(path: Pat
     assert min(found) > 300
 
 
-def test_where_there_is_no_room_the_file_is_not_made(tmp_path: Path) -> None:
+def test_the_shared_file_is_not_made_if_the_disk_has_no_room(tmp_path: Path) -> None:
     with pytest.raises(OSError, match=r"too large|No space"):
         make_shared(tmp_path / "written", 1 << 60)

@@ -128,7 +128,7 @@ def test_an_older_database_keeps_all_its_rows_and_its_jobs_go_on(
     Store.open(url, tmp_path).close()  # and again
 
 
-def test_of_servers_that_start_at_once_one_brings_the_tables_up(url: str, tmp_path: Path) -> None:
+def test_of_servers_that_start_at_once_one_migrates_the_tables(url: str, tmp_path: Path) -> None:
     make_old(url, 1, {name: [] for name in schema.METADATA.tables})
     with ThreadPoolExecutor(5) as servers:
         stores = list(servers.map(lambda _: Store.open(url, tmp_path), range(5)))

@@ -16,7 +16,7 @@ from tests.support.made_jobs import BETTER, FOUND, PLAN, REASON, add, claim, sta
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_what_is_claimed_beside_full_keys_is_what_looking_through_all_finds(seed: int, store: Store) -> None:
+def test_claims_that_skip_full_keys_agree_with_a_scan_of_all_jobs(seed: int, store: Store) -> None:
     drawn, waiting = Random(seed), dict[str, tuple[str | None, int]]()
     for _ in range(25):
         key, priority = drawn.choice([None, "a", "b", "c", "d"]), drawn.randint(-1, 1)
@@ -62,7 +62,7 @@ def test_workers_that_claim_at_once_never_get_the_same_job(store: Store) -> None
     assert sorted(taken) == sorted(names)
 
 
-def test_what_is_found_is_reported_in_order_and_kept(store: Store) -> None:
+def test_plans_of_a_job_are_reported_in_order_and_kept(store: Store) -> None:
     job_id = add(store)
     claimed = claim(store)
     assert store.leases.report(claimed, [(FOUND, 0.1), (BETTER, 0.25)], PLAN)

@@ -28,7 +28,7 @@ def test_servers_that_start_at_once_make_the_tables_once(url: str, tmp_path: Pat
         store.close()
 
 
-def test_what_fails_in_a_transaction_leaves_nothing(url: str, tmp_path: Path) -> None:
+def test_a_failed_transaction_leaves_nothing(url: str, tmp_path: Path) -> None:
     Store.open(url, tmp_path).close()
     database = Database.open(url, tmp_path)
 
@@ -103,7 +103,9 @@ def test_concurrent_changes_of_a_stored_plan_are_all_kept(store: Store) -> None:
 @pytest.mark.parametrize(
     ("most_plans", "most_bytes", "left"), [(10, 1000, "abcd"), (3, 1000, "bcd"), (10, 250, "cd"), (0, 0, "")]
 )
-def test_what_was_written_longest_ago_makes_room(store: Store, most_plans: int, most_bytes: int, left: str) -> None:
+def test_the_entries_written_longest_ago_are_deleted_first(
+    store: Store, most_plans: int, most_bytes: int, left: str
+) -> None:
     for name in "abcd":
         store.plans.change({name: lambda _, name=name: replace(PLAN, hash=name)})  # type: ignore[misc]
     store.plans.evict(most_plans, most_bytes)

@@ -117,7 +117,7 @@ def test_a_child_that_ends_is_reported_and_replaced(pool: ChildPool) -> None:
     assert (pool.run(task(works.left)) > 0, LOST) == (True, ["lost"])
 
 
-def test_what_is_reported_comes_before_the_answer_and_a_cancelled_task_answers(pool: ChildPool) -> None:
+def test_progress_comes_before_the_answer_and_a_cancelled_task_still_answers(pool: ChildPool) -> None:
     cancelled, told = threading.Event(), list[Any]()
 
     def report(reports: list[Any], best: Any) -> None:
@@ -129,7 +129,7 @@ def test_what_is_reported_comes_before_the_answer_and_a_cancelled_task_answers(p
     assert (told[0][0], told[-1][1]) == ([1, 2], "best")
 
 
-def test_where_others_wait_a_task_answers_with_what_it_noted_and_a_search_with_its_best(pool: ChildPool) -> None:
+def test_if_others_wait_a_task_answers_with_its_last_note(pool: ChildPool) -> None:
     is_short = threading.Event()
     is_short.set()
     assert pool.run(task(works.noted_for_ever), is_short=is_short) in ("first", "noted")
@@ -138,7 +138,7 @@ def test_where_others_wait_a_task_answers_with_what_it_noted_and_a_search_with_i
     assert pool.run(task(works.left), is_short=is_short) > 0
 
 
-def test_what_a_reader_of_a_file_noted_is_its_answer_where_it_comes_to_no_end(pool: ChildPool) -> None:
+def test_a_reader_that_does_not_end_answers_with_its_last_note(pool: ChildPool) -> None:
     is_short = threading.Event()
     is_short.set()
     assert pool.run(task(works.forked, "notes"), is_short=is_short).content == b"noted"

@@ -94,7 +94,7 @@ def test_a_plan_that_is_not_valid_has_moves_and_no_causes() -> None:
     assert answer.difference.growth is None
 
 
-def test_where_nothing_fits_that_is_the_answer_and_there_is_no_difference() -> None:
+def test_if_nothing_fits_no_difference_is_reported() -> None:
     assert OLD.problem is not None
     small = OLD.problem.with_capacity(8)
     for options in (CheckOptions(differences=True), CheckOptions(unmoved=True)):

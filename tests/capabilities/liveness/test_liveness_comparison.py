@@ -62,7 +62,7 @@ def test_calls_that_keep_something_are_not_planned_locally() -> None:
     assert [row.planning for row in compared(program(function(call("f")), f=f))] == ["global"] * 4
 
 
-def test_what_is_cancelled_is_unknown_or_quick() -> None:
+def test_a_cancelled_reading_is_unknown_or_has_a_quick_plan() -> None:
     cancelled = threading.Event()
     cancelled.set()
     assert {row.status for row in compare_readings(program(MAIN, f=F), Reading(), Control(cancelled=cancelled))} == {

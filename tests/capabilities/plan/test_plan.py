@@ -46,7 +46,7 @@ def test_modes_that_were_words_of_other_options_are_refused_with_the_option(opti
     assert main(["plan", "--capacity", "1MiB", *flags, "examples/mobilenet_v2.csv"]) == 2
 
 
-def test_where_nothing_fits_the_reason_is_looked_into() -> None:
+def test_if_nothing_fits_plan_looks_for_the_reason() -> None:
     found = plan(TIGHT, options=STEADY)
     assert found.explanation is not None
     assert (found.explanation.kind, found.explanation.irreducible) == ("live-set", True)

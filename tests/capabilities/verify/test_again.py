@@ -40,7 +40,7 @@ def test_reproducible_answers_are_repeated_to_the_byte() -> None:
         assert found.plan == plan
 
 
-def test_what_a_clock_ended_is_made_again_by_default() -> None:
+def test_a_plan_whose_search_a_clock_ended_is_made_again_with_the_default_limit() -> None:
     plan = solve(PROBLEM)
     assert plan.options is None
     found = again(plan).again
@@ -70,7 +70,7 @@ def test_a_plan_that_cannot_be_made_again_is_refused() -> None:
         again(made().model_copy(update={"kept": kept}))
 
 
-def test_that_nothing_fits_is_found_again_with_its_reason() -> None:
+def test_infeasibility_is_found_again_with_its_reason() -> None:
     small = PROBLEM.with_capacity(8)
     from memplan.capabilities.plan.plan import PlanOptions, plan
 

@@ -75,7 +75,7 @@ def test_buffers_that_are_not_placed_leave_the_peak_unknown() -> None:
     assert (found.peak, found.gap, found.too_much_bytes, found.best) == (None, None, None, 16)
 
 
-def test_what_fits_nowhere_is_told_without_a_best() -> None:
+def test_an_infeasible_problem_is_reported_without_a_best_plan() -> None:
     found = beside_best(of(*ROWS, pools=[{"name": "default", "size": 12}]), at(a=0, b=8, c=8))
     assert (found.status, found.best, found.fewest_moves, found.plan) == ("infeasible", None, None, None)
 

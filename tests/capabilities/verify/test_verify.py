@@ -109,7 +109,7 @@ def test_claims_without_any_evidence_are_listed_as_not_checked(changed: dict[str
     assert any(line.startswith("not checked: ") and claim in line for line in lines(found))
 
 
-def test_what_a_plan_claims_of_its_infeasibility_is_checked_or_named() -> None:
+def test_claims_of_infeasibility_are_checked_or_listed_as_not_checked() -> None:
     problem = mixed_alignments(16003, 16)
     best = solve(problem, time_limit_s=20).peak
     assert best is not None
@@ -140,7 +140,7 @@ def test_a_certificate_does_not_prove_claims_of_a_plan_with_other_goals(wanted: 
 
 
 @pytest.mark.parametrize("buffers", [0, "a", [["a"]], None])
-def test_buffers_of_a_finding_that_are_none_are_refused(buffers: object) -> None:
+def test_findings_about_unknown_buffers_are_refused(buffers: object) -> None:
     with pytest.raises(InputError, match="findings"):
         Plan.model_validate({"findings": [{"rule": "r", "message": "m", "buffers": buffers}]})
 
@@ -182,7 +182,7 @@ def test_the_command_checks_the_file_as_it_was_given(tmp_path: Path, capfd: pyte
     assert main(["verify", table, plan, "--certificate", proof, "--capacity", "30"]) == 3
 
 
-def test_that_a_plan_is_one_of_another_problem_comes_first_and_few_of_its_violations_follow() -> None:
+def test_for_a_plan_of_another_problem_that_is_reported_first() -> None:
     many = Problem.model_validate({"buffers": [{"id": k, "size": 4, "start": 0, "end": 2} for k in range(40)]})
     first, *others, last, _way = lines(verify(many, solve(ONE.model_copy(update={"pools": many.pools}))))
     assert first == "the plan is of another problem: its problem_hash is not that of this one"

@@ -86,7 +86,9 @@ def test_each_kind_of_bound_has_its_score_and_its_witness(found: Bound, score: t
         (bound(A, C, conflicts=[["a", "c"]], pools=[{"size": 5}]), "clique", 1),
     ],
 )
-def test_what_cannot_fit_is_reported_with_what_is_missing(found: Bound, kind: str, missing: int | None) -> None:
+def test_a_bound_above_the_capacity_is_reported_with_the_missing_bytes(
+    found: Bound, kind: str, missing: int | None
+) -> None:
     assert found.nothing_fits is not None
     assert (found.nothing_fits.kind, found.nothing_fits.missing) == (kind, missing)
 
@@ -150,7 +152,7 @@ def test_a_clique_conflicts_pairwise(problem: Problem) -> None:
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_where_conflicts_spell_out_lifetimes_the_clique_is_the_largest_live_set(seed: int) -> None:
+def test_if_conflicts_repeat_lifetimes_the_clique_is_the_largest_live_set(seed: int) -> None:
     random = np.random.default_rng(seed)
     n = 60
     size, start = random.integers(1, 100, n), random.integers(0, 40, n)

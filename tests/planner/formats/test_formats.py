@@ -96,7 +96,7 @@ def test_any_bytes_are_read_as_a_problem_or_refused_as_wrong_input(data: bytes, 
         assert isinstance(read_problem(data, name), Problem)
 
 
-def test_what_is_in_a_file_counts_more_than_its_name() -> None:
+def test_the_content_of_a_file_counts_more_than_its_name() -> None:
     assert detect(b' {"buffers": []}', "problem.csv") == "json"
     assert detect(b"id,lower,upper,size\n", "problem.json") == "csv"
     assert detect(b"start,size\n", "PROBLEM.CSV") == "csv"
@@ -194,7 +194,7 @@ FILES: list[tuple[str, bytes, str]] = [
 def test_a_file_of_another_kind_is_named_wherever_it_is_given(name: str, data: bytes, said: str) -> None:
     for read in (importers.read_problem, importers.read_model, read_model_graph, formats.read_problem):
         if read is formats.read_problem and name.endswith(("json", "ipynb")):
-            continue  # what begins as JSON is JSON, where no model may be given
+            continue  # memplan's own formats take all that begins like JSON for JSON
         with pytest.raises(FormatError, match=said):
             read(data, name)
 

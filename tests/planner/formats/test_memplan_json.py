@@ -29,7 +29,7 @@ ONE = b'{"buffers": [{"id": "a", "size": 4, "start": 0, "end": 2}]}'
         b'{"buffers": []} // as it were',
     ],
 )
-def test_what_is_not_plain_json_is_refused_with_its_place(data: bytes) -> None:
+def test_extensions_of_json_are_refused_with_their_place(data: bytes) -> None:
     with pytest.raises(FormatError, match=r'(?m)^must be JSON: .* at line 1 column \d+, in ".+"( \(.*\))?$'):
         memplan_json.parse(data)
 

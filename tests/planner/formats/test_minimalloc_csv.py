@@ -83,7 +83,7 @@ def test_the_first_of_very_many_errors_are_reported() -> None:
         assert error.value.sentences[-1] == "and more"
 
 
-def test_what_comes_after_very_many_errors_is_not_read() -> None:
+def test_reading_stops_after_very_many_errors() -> None:
     rows = b"a,0,1,x\n" * 10_000
     with pytest.raises(ProblemError, match="line 2, column 'size': must be an integer, got 'x'"):
         minimalloc_csv.read_problem(b"id,lower,upper,size\n" + rows + b"\xff")
@@ -136,7 +136,7 @@ def test_a_rule_of_the_problem_that_csv_cannot_express_is_refused(fields: dict[s
         ),
     ],
 )
-def test_what_a_table_cannot_say_of_a_buffer_is_refused(row: dict[str, object], sentence: str) -> None:
+def test_a_rule_of_a_buffer_that_csv_cannot_express_is_refused(row: dict[str, object], sentence: str) -> None:
     rows = [{"id": "a", "size": 1, "start": 0, "end": 1}, {"id": "b", "size": 1, **row}]
     with pytest.raises(FormatError) as error:
         minimalloc_csv.write_problem(Problem.model_validate({"buffers": rows}))

@@ -51,7 +51,7 @@ def test_a_chain_is_one_group_with_the_lowest_for_its_anchor() -> None:
     assert instance.features == {"relative"}
 
 
-def test_what_is_relative_to_a_view_counts_from_the_buffer_that_it_lives_in() -> None:
+def test_an_offset_relative_to_a_view_counts_from_the_buffer_of_the_view() -> None:
     view = {"id": "v", "size": 2, "alias_of": "b", "alias_offset": 6}
     instance = compiled(A | relative("v", 4), B, view)
     assert instance.anchor.tolist() == [1, 1]
@@ -103,7 +103,7 @@ def test_pages_are_counted_in_addresses_and_in_units() -> None:
         A | {"no_cross": 6, "alignment": 3, "offset_mod": {"modulus": 6, "remainder": 3}},
     ],
 )
-def test_what_crosses_a_page_wherever_it_may_lie_is_unplaceable(row: dict[str, Any]) -> None:
+def test_a_buffer_that_crosses_a_page_at_every_offset_is_unplaceable(row: dict[str, Any]) -> None:
     assert compiled(row).unplaceable == (0,)
 
 

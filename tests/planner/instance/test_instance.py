@@ -229,7 +229,7 @@ def placed(*places: tuple[str, str, int]) -> PlacementTable:
     return PlacementTable.from_rows(Placement(id=name, pool=pool, offset=offset) for name, pool, offset in places)
 
 
-def test_those_at_one_offset_of_one_pool_while_both_are_alive_have_shared() -> None:
+def test_two_live_buffers_at_one_offset_are_listed_as_shared() -> None:
     problem = Problem.model_validate(
         {"buffers": PAIRS, "pools": TWO_POOLS, "may_share": [["c", "b"], ["whole", "a"], ["a", "c"]]}
     )
@@ -241,7 +241,7 @@ def test_those_at_one_offset_of_one_pool_while_both_are_alive_have_shared() -> N
     assert shared_pairs(problem, instance, apart) == shared_pairs(problem, instance, elsewhere) == ()
 
 
-def test_those_that_touch_a_common_bank_clash_an_alias_with_all_that_it_lives_in() -> None:
+def test_buffers_and_their_aliases_that_touch_a_common_bank_clash() -> None:
     uses = [{"buffers": ["a", "c"]}, {"buffers": ["c", "whole", "a"], "weight": 0}]
     problem = Problem.model_validate({"buffers": PAIRS, "pools": TWO_POOLS, "bank": uses})
     near = placed(("a", "x", 0), ("b", "x", 8), ("c", "x", 20), ("whole", "x", 8))

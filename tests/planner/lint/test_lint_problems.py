@@ -241,7 +241,7 @@ def test_probable_mistakes_are_reported(value: Problem, finding: Finding) -> Non
     assert lint(value) == (finding,)
 
 
-def test_of_one_rule_some_findings_are_listed() -> None:
+def test_at_most_some_findings_of_one_rule_are_listed() -> None:
     rows = [{"id": k, "size": 9, "start": k, "end": k + 2} for k in range(1000)]
     assert len(lint(problem(*rows, pools=[{"size": 8}]))) == MAX_LISTED
 
@@ -253,12 +253,12 @@ def test_pinned_buffers_that_may_share_do_not_collide() -> None:
 
 
 @given(value=problems(4) | tied_problems(4))
-def test_where_a_buffer_has_no_room_or_pins_collide_nothing_fits(value: Problem) -> None:
+def test_a_buffer_without_room_or_colliding_pins_mean_that_nothing_fits(value: Problem) -> None:
     if any(finding.rule in ("too-large", "never-aligned", "pins-collide") for finding in lint(value)):
         assert best_score(value) is None
 
 
-def test_of_many_pins_that_collide_no_more_are_looked_for_than_are_listed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_search_for_colliding_pins_ends_once_enough_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     found: list[object] = []
     no_two_share_bytes = overlaps.no_two_share_bytes
 

@@ -68,7 +68,7 @@ def test_frees_follow_the_last_use_on_every_way() -> None:
     ]
 
 
-def test_what_may_be_read_before_it_is_written_is_a_warning() -> None:
+def test_a_possible_read_before_the_first_write_is_a_warning() -> None:
     main = function(choice([op("-> a")], []), op("a -> y"), gives="y z", a=1, y=1, z=1)
     assert [(row.rule, row.message) for row in analyse(program(main)).warnings] == [
         ("read-before-written", 'buffer "main/a": may be read before it is written'),
@@ -76,7 +76,7 @@ def test_what_may_be_read_before_it_is_written_is_a_warning() -> None:
     ]
 
 
-def test_what_is_written_in_parts_by_a_nest_of_loops_is_no_warning() -> None:
+def test_a_buffer_written_in_parts_by_nested_loops_is_no_warning() -> None:
     nest = {"loop": [{"loop": [op("x y -> y")], "trips": 4}], "trips": 4}
     analysed = analyse(program(function(nest, op("y -> z"), takes="x", gives="z", x=64, y=64, z=64)))
     assert analysed.warnings == ()

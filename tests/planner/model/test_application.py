@@ -47,7 +47,7 @@ def test_plans_of_models_together_are_the_best_of_all_orders(seed: int) -> None:
     assert verify(problem, plan) == ()
 
 
-def test_that_models_take_turns_is_no_sign_of_inclusive_ends() -> None:
+def test_models_that_take_turns_are_not_taken_for_inclusive_ends() -> None:
     models = {str(k): {"buffers": [{"id": "x", "size": 8, "start": 0, "end": 1}]} for k in range(4)}
     problem = problem_of(Application.model_validate({"models": models, "together": []}))
     assert lint(problem) == ()

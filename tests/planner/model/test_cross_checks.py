@@ -40,7 +40,7 @@ def test_aliases_in_a_ring_are_named_each() -> None:
 
 
 @pytest.mark.slow
-def test_of_very_many_mistakes_a_hundred_are_named() -> None:
+def test_at_most_a_hundred_mistakes_are_named() -> None:
     with pytest.raises(ProblemError) as caught:
         Problem.model_validate({"buffers": [A | {"id": k, "size": -k} for k in range(1, 20_000)]})
     *named, rest = rules(caught.value.sentences)

@@ -63,7 +63,7 @@ def test_nothing_is_guessed_where_a_table_has_a_column_of_ends() -> None:
     assert [[each.rule for each in findings] for findings in found] == [[], ["inclusive-ends"]]
 
 
-def test_what_is_written_of_a_closed_problem_is_half_open() -> None:
+def test_a_problem_with_closed_lifetimes_is_written_with_half_open_ones() -> None:
     problem = Problem.model_validate({"interval": "closed", "buffers": ROWS})
     written = FORMATS["json"].write_problem(problem)
     assert json.loads(written)["interval"] == "half-open"

@@ -202,7 +202,7 @@ WRONG: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("content", WRONG.values(), ids=WRONG)
-def test_what_is_wrong_a_thousand_times_takes_little_memory(content: dict[str, Any]) -> None:
+def test_a_mistake_repeated_a_thousand_times_takes_little_memory(content: dict[str, Any]) -> None:
     tracemalloc.start()
     try:
         with pytest.raises(InputError) as caught:

@@ -46,7 +46,7 @@ def test_a_size_has_a_number_and_maybe_a_unit(text: str, size: int) -> None:
 
 
 @pytest.mark.parametrize(("text", "said"), [("", ""), ("9" * 5000, f"{'9' * 56}...")])
-def test_what_no_command_line_has_is_no_size(text: str, said: str) -> None:
+def test_texts_that_are_no_sizes_are_refused(text: str, said: str) -> None:
     with pytest.raises(ValueError, match=f'^must be a size such as 4096, 64kB or 1MiB, got "{said}'):
         parse_size(text)
 
@@ -145,7 +145,7 @@ def test_long_lists_are_refused_before_their_entries_are_looked_at(name: str, co
     assert found.sentences == (sentence,)
 
 
-def test_what_calls_make_is_counted_as_the_analysis_counts_it() -> None:
+def test_buffers_of_calls_are_counted_as_by_the_analysis() -> None:
     assert extent_of(PROGRAM).n_expanded == expanded_count(Operations.model_validate(PROGRAM)) == 12
     twice = {f"f{k}": {"body": [{"call": f"f{k + 1}"}, {"call": f"f{k + 1}"}]} for k in range(60)}
     functions = twice | {"f60": {"body": [{"op": "a"}]}, "main": {"body": [{"call": "f0"}]}}
@@ -162,7 +162,7 @@ def test_what_calls_make_is_counted_as_the_analysis_counts_it() -> None:
         {"functions": {"main": {"body": [{"branches": [1]}, {"call": []}, 7]}}, "entry": []},
     ],
 )
-def test_what_is_not_as_it_should_be_counts_as_little(odd: object) -> None:
+def test_malformed_parts_of_a_program_count_as_small(odd: object) -> None:
     found = extent_of(odd)
     assert isinstance(found, Extent)
     assert found.n_expanded + found.n_buffers < 9

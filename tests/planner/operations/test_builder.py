@@ -43,7 +43,7 @@ def test_calls_loops_and_choices_are_written_as_they_are_run() -> None:
     assert (found.functions, found.name, found.order) == (whole.functions, "tiny", "tentative")
 
 
-def test_what_the_document_shows_is_a_program() -> None:
+def test_the_program_in_the_document_can_be_built() -> None:
     text = (EXAMPLE.parents[1] / "docs" / "liveness.md").read_text(encoding="utf-8")
     (code,) = re.findall(r"^```python\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
     known: dict[str, Any] = {}

@@ -137,7 +137,7 @@ def test_a_chain_of_outputs_stays_in_one_place() -> None:
         ("add", [[2, 4], [2, 4], [2, 4]], {"resident": [1]}, ((0, 0),)),
     ],
 )
-def test_what_goes_element_by_element_may_overwrite_inputs_of_its_form(
+def test_an_elementwise_operation_may_overwrite_inputs_of_the_same_shape(
     kind: str, tensors: list[list[int]], others: dict[str, Any], expected: tuple[tuple[int, int], ...]
 ) -> None:
     facts = [{"shape": shape, "dtype": "int8"} for shape in tensors]

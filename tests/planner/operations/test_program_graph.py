@@ -80,7 +80,7 @@ def test_a_region_counts_what_only_it_uses_and_the_operation_what_others_use() -
     assert (peak(found), live_bytes(program_)) == (10, 10)
 
 
-def test_what_crosses_the_iterations_of_a_loop_is_alive_for_all_of_it() -> None:
+def test_a_value_carried_between_iterations_is_alive_during_the_whole_loop() -> None:
     loop = [
         {"op": "read", "inputs": ["carried"], "outputs": ["own"]},
         {"op": "big", "inputs": ["own"], "outputs": ["carried"], "temporaries": ["temporary"]},

@@ -57,7 +57,7 @@ def test_values_are_those_of_the_expression_as_it_is_written() -> None:
             assert here.value(form, values) == value_of(tree, values) == value_of(again, values), text
 
 
-def test_what_is_proved_to_be_below_is_below_at_every_value() -> None:
+def test_an_expression_proved_to_be_below_another_is_below_at_every_value() -> None:
     proved = 0
     for seed in range(80):
         draw = random.Random(seed)

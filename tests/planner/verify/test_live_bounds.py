@@ -38,7 +38,7 @@ def test_no_bound_is_above_what_a_plan_uses(seed: int) -> None:
     assert compared > 10
 
 
-def test_what_is_alive_shows_the_bounds_of_several_pools() -> None:
+def test_live_bytes_prove_the_bounds_of_several_pools() -> None:
     rows = [{"id": k, "size": 4, "start": 0, "end": 2} for k in range(3)]
     pools = [{"name": "fast", "size": 8}, {"name": "slow"}]
     problem = Problem.model_validate({"buffers": rows, "pools": pools})

@@ -65,7 +65,7 @@ def test_an_operation_in_between_shifts_times_and_is_no_cause() -> None:
     assert grown(later, BEFORE).causes == ()
 
 
-def test_what_moved_to_this_pool_or_to_another_time_is_distinguished_from_what_is_new() -> None:
+def test_buffers_that_changed_pool_or_time_are_distinguished_from_new_ones() -> None:
     pools = {"a": "fast", "b": "slow", "c": "slow"}
     then = lying(("a", 0, 2, 64), ("b", 1, 3, 32), ("c", 3, 4, 16), pools=pools)
     now = lying(

@@ -243,7 +243,7 @@ def test_an_offset_below_0_is_a_violation_and_shares_bytes_like_any_other() -> N
     assert [rule for rule, _ in found] == ["past-capacity", "overlap"]
 
 
-def test_of_very_many_overlaps_some_are_listed() -> None:
+def test_only_some_of_very_many_overlaps_are_listed() -> None:
     value, _ = dense(5_000, 1_000)
     ids = value.buffers.ids
     nowhere = column(np.zeros(len(ids)))
@@ -261,7 +261,7 @@ def test_ends_beyond_int64_are_compared_exactly() -> None:
     assert found[-1].bytes == (2**63 - 1, 2**63)
 
 
-def test_it_reads_a_problem_by_lines_of_its_own() -> None:
+def test_the_verifier_uses_no_derived_property_of_a_problem() -> None:
     fields = Problem.model_fields
     derived = {name for name in dir(Problem) if name not in dir(BaseModel) and name not in fields}
     assert {"index", "pool_index", "roots", "rigid", "root_of", "target", "allowed_pools"} <= derived

@@ -125,7 +125,7 @@ def test_random_nonsense_in_c_is_refused_with_the_row_and_the_rule(sanitized: Pa
     run(sanitized / "fuzz", str(20_000 * DEPTH), "0")
 
 
-def test_what_ends_a_call_is_asked_while_a_certificate_is_prepared(tmp_path: Path) -> None:
+def test_cancellation_is_checked_while_a_certificate_is_prepared(tmp_path: Path) -> None:
     made = linked(tmp_path / "questions", "questions.cpp", "g++", "-std=c++20")
 
     def certified(*ends: str) -> dict[str, list[str]]:

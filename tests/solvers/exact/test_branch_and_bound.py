@@ -92,7 +92,7 @@ def test_a_start_that_is_known_is_improved() -> None:
     assert search.stop_reason == "proved"
 
 
-def test_what_others_find_meanwhile_ends_the_search_too() -> None:
+def test_a_plan_found_by_another_solver_ends_the_search_too() -> None:
     instance = compile_problem(full_load(6, n=20))
     best = solved(instance).best
     assert best is not None

@@ -299,7 +299,7 @@ def test_a_pair_shares_bytes_only_where_its_partners_in_other_pools_may() -> Non
         assert verify(problem, found).valid
 
 
-def test_what_a_best_plan_uses_is_bounded_in_each_pool_where_costs_come_first() -> None:
+def test_if_costs_come_first_the_use_of_each_pool_is_bounded() -> None:
     rows = [
         {"id": -1, "size": 3, "start": 1, "end": 2, "pools": ["core0"]},
         {"id": 1, "size": 3, "start": 2, "end": 3, "pools": ["core1"]},

@@ -128,7 +128,7 @@ def test_small_constrained_problems_end_at_the_best_plan_there_is() -> None:
 
 
 @pytest.mark.parametrize(("n", "seed"), [(8, 181), (10, 193), (10, 201)])
-def test_what_the_quick_orders_leave_where_buffers_share_is_found(n: int, seed: int) -> None:
+def test_plans_with_shared_bytes_that_quick_orders_miss_are_found(n: int, seed: int) -> None:
     search = searching(constrained_problem(seed, n, frozenset({"sharing"})))
     greedy.solve(search.instance, search)
     assert search.best is not None
@@ -152,7 +152,7 @@ def test_a_peak_falls_while_pairs_with_weights_stay_in_different_banks(seed: int
 
 
 @pytest.mark.slow
-def test_it_never_ends_worse_than_it_began_and_often_better() -> None:
+def test_local_search_never_ends_worse_and_often_better() -> None:
     better = 0
     for seed in range(12):
         search = searching(random_problem(seed, 60, mixed(4 * (seed % 2))), work_limit=10_000)
@@ -166,7 +166,7 @@ def test_it_never_ends_worse_than_it_began_and_often_better() -> None:
     assert better >= 3
 
 
-def test_it_finds_a_plan_where_the_quick_orders_find_none() -> None:
+def test_local_search_finds_plans_where_the_quick_orders_find_none() -> None:
     found = 0
     for seed in range(12):
         roomy = searching(random_problem(seed, 60))

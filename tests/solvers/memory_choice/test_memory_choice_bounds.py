@@ -104,7 +104,7 @@ def test_the_dynamic_program_finds_the_cheapest_choice_and_proves_it(seed: int) 
 
 @pytest.mark.drawn
 @pytest.mark.parametrize("seed", seeds(8))
-def test_what_is_ruled_out_is_not_chosen_and_the_next_best_is(seed: int) -> None:
+def test_a_choice_that_is_ruled_out_is_replaced_by_the_next_best(seed: int) -> None:
     knapsack, limit = random_choice_problem(seed, 7)
     nogoods: tuple[NoGood, ...] = ()
     for _ in range(4):
@@ -145,7 +145,7 @@ def test_any_multipliers_give_a_bound(seed: int) -> None:
         assert multipliers.cost_bound(knapsack, limit) <= expected
 
 
-def test_what_was_measured_for_lower_limits_bounds_nothing_above_what_the_least_choice_costs_with_higher_ones() -> None:
+def test_bounds_measured_at_lower_limits_stay_valid_at_higher_ones() -> None:
     pools = [{"name": "fast", "size": 20}, {"name": "slow", "cost": 1}]
     knapsack = small_knapsack(*[{"size": size, "start": 0, "end": 1} for size in (5, 7, 8, 11)], pools=pools, **COSTS)
     low, high = knapsack.limits([11, ROOMY]), knapsack.limits([20, ROOMY])
@@ -183,7 +183,7 @@ def test_the_bound_on_a_load_holds(seed: int) -> None:
     assert fits == [] or bound <= min(fits)
 
 
-def test_what_is_crowded_in_one_order_of_rows_is_settled_in_the_other() -> None:
+def test_the_dynamic_program_tries_both_orders_of_rows() -> None:
     """Of 203 buffers, many begin together and few end together: from the end on, a thousand partial choices do."""
     drawn = public_problems.problem("minimalloc/C.1048576.csv").buffers
     rows = [

@@ -151,7 +151,7 @@ def test_the_grid_holds_the_borders_of_banks_and_pages() -> None:
         {"bank": [{"buffers": ["a", "b"], "weight": 1}], "pools": [{"bank_size": 8}], "objective": "cost"},
     ],
 )
-def test_where_addresses_or_starts_matter_a_mirror_image_is_another_plan(fields: dict[str, object]) -> None:
+def test_mirror_images_are_distinct_if_addresses_or_starts_matter(fields: dict[str, object]) -> None:
     rows = ((0, 3, 3), (1, 4, 5), (2, 5, 6))
     assert Boxes(compile_problem(buffers(*rows)), (14,)).mirror() is not None
     assert Boxes(compile_problem(buffers(*rows, **fields)), (14,)).mirror() is None

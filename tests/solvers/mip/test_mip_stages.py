@@ -144,7 +144,7 @@ def test_no_clock_decides_where_the_search_is_deterministic() -> None:
     assert all(effort.nodes is not None and effort.nodes > 0 for effort in engine.efforts)
 
 
-def test_what_is_too_large_to_write_is_left_alone_and_reported() -> None:
+def test_a_program_that_is_too_large_to_write_is_skipped_and_reported() -> None:
     rows = [{"id": k, "size": 1, "start": 0, "end": 1} for k in range(500)]
     instance = compile_problem(Problem.model_validate({"buffers": rows}))
     search = searching(instance)

@@ -24,7 +24,7 @@ def names() -> Problem:
     return Problem.model_validate({"buffers": rows})
 
 
-def test_a_model_says_the_four_sentences_with_the_names_of_the_buffers() -> None:
+def test_the_written_program_is_commented_and_named_after_its_buffers() -> None:
     text = write_model(names(), ".lp").decode()
     lines = [line.strip() for line in text.splitlines()]
     assert "\\ (1) minimise the largest end offset: the peak" in lines

@@ -53,7 +53,7 @@ def test_any_raw_numbers_drop_to_a_valid_packing(raw: list[float]) -> None:
     assert sorted((instance.unit * dropped).tolist()) in ([0, 2**61], [0, 2**62])
 
 
-def test_what_was_dropped_before_does_not_move_when_dropped_again() -> None:
+def test_dropping_a_plan_twice_moves_nothing() -> None:
     for seed in range(10):
         instance = compile_problem(random_problem(seed, 40, SOME_OF_ALL - {"pools"}))
         pool = column(np.zeros(len(instance)))
@@ -124,7 +124,7 @@ def test_a_colocation_group_goes_to_the_first_pool_where_all_of_it_fits() -> Non
 
 
 @pytest.mark.parametrize("seed", range(30))
-def test_what_is_placed_or_dropped_breaks_no_constraint(seed: int) -> None:
+def test_placing_and_dropping_break_no_constraint(seed: int) -> None:
     rng = np.random.default_rng(seed)
     features = frozenset(name for name in CONSTRAINTS + OTHERS if rng.random() < 0.5)
     problem = constrained_problem(seed, 12, features)

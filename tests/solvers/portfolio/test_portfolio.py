@@ -153,7 +153,7 @@ def test_all_threads_together_are_within_the_limit(most: int, monkeypatch: pytes
 
 
 @pytest.mark.parametrize("text", ["0", "-1", "two", "1.5", "²"])
-def test_a_limit_that_is_none_is_refused(
+def test_an_invalid_limit_of_threads_is_refused(
     text: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["plan", HARD, "--threads", text]) == 2

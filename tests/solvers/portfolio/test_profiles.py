@@ -113,7 +113,7 @@ def test_the_gap_is_that_of_the_first_goal_that_is_not_met() -> None:
     assert not any("gap" in found.message for found in verify(cost, forged.model_copy(update={"gap": 1.0})))
 
 
-def test_what_does_not_fit_is_infeasible_in_every_profile() -> None:
+def test_a_problem_that_does_not_fit_is_infeasible_in_every_profile() -> None:
     tight = SPILLS.model_copy(update={"pools": (SPILLS.pools[0], SPILLS.pools[1].model_copy(update={"size": 5}))})
     for profile in ("speed", "balanced", "size"):
         plan = solve(tight, profile=profile)
@@ -227,7 +227,7 @@ def test_a_bound_on_slowdown_leaves_the_least_of_the_last_pool_at_that_cost(seed
     assert verify(problem, plan.model_copy(update={"cost_limit": least[1] - 1})) != () or least[1] == 0
 
 
-def test_what_does_not_fit_is_infeasible_with_weights() -> None:
+def test_a_problem_that_does_not_fit_is_infeasible_with_weights() -> None:
     problem = drawn(1, 2).with_capacity({"fast0": 1, "fast1": 1, "slow": 1})
     plan = solve(problem, profile={"slow": 1})
     assert (plan.status, verify(problem, plan)) == ("infeasible", ())

@@ -170,7 +170,7 @@ def test_an_assignment_that_overlaps_does_not_leave_and_the_plan_before_it_does(
     assert (plan.status, plan.stop_reason, plan.peak, plan.lower_bound) == ("feasible", None, 6, 4)
 
 
-def test_where_no_valid_plan_is_left_none_is_shown(liars: None) -> None:
+def test_without_a_valid_plan_the_answer_shows_none(liars: None) -> None:
     with pytest.raises(InvalidPlanError, match="overlaps"):
         solve(FULL_RING, solver="overlaps")
 
@@ -213,7 +213,7 @@ def test_a_solve_pauses_after_the_quick_orders_and_goes_on_in_any_thread() -> No
     assert (plan.status, plan.peak) == ("optimal", 6)
 
 
-def test_what_quick_orders_settle_takes_one_step() -> None:
+def test_a_problem_settled_by_quick_orders_takes_one_step() -> None:
     result = OneSearch(FEATURES["plain"], SolveOptions()).begin()
     assert result is not None
     assert result.plan.status == "optimal"

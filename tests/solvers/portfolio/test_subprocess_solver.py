@@ -61,7 +61,7 @@ def test_a_solver_that_returns_leaves_the_search_as_it_is() -> None:
     assert not search.is_over
 
 
-def test_what_a_solver_offered_before_its_deadline_counts_and_its_process_is_gone(tmp_path: Path) -> None:
+def test_plans_offered_before_the_deadline_count_and_the_process_ends(tmp_path: Path) -> None:
     instance = instance_with_a_gap()
     search = search_for(instance, 20)
     stopper = threading.Thread(target=stop_once_started, args=(search, tmp_path / "pids"))
@@ -123,7 +123,7 @@ def test_a_solver_killed_by_others_is_an_engine_error_and_what_it_had_offered_co
     assert search.best.by == "victim"
 
 
-def test_what_an_engine_prints_does_not_get_among_its_answers() -> None:
+def test_output_printed_by_an_engine_is_not_taken_for_an_answer() -> None:
     instance = instance_with_a_gap()
     search = search_for(instance, 20)
     run_isolated(row("prints_garbage"), instance, search)

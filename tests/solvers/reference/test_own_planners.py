@@ -77,14 +77,14 @@ def _planners(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ("in_pools", TWO_POOLS, [8, 4]),
     ],
 )
-def test_what_a_planner_returns_is_verified_and_judged(function: str, problem: Problem, peaks: list[int]) -> None:
+def test_the_plan_of_a_planner_is_verified_and_rated(function: str, problem: Problem, peaks: list[int]) -> None:
     plan = memplan.solve(problem, solver=f"mine:{function}", time_limit_s=20)
     assert (plan.status, [use.used for use in plan.pools], plan.solver) == ("optimal", peaks, f"mine:{function}")
     assert memplan.verify(problem, plan).valid
 
 
 @pytest.mark.slow
-def test_what_breaks_rules_or_does_not_end_is_no_plan() -> None:
+def test_a_planner_that_breaks_rules_or_does_not_end_has_no_plan() -> None:
     found = [
         memplan.solve(PROBLEM, solver=f"mine:{name}", time_limit_s=limit_s)
         for name, limit_s in (("overlapping", 20), ("one_only", 20), ("sleepy", 0.5))
@@ -163,7 +163,9 @@ def test_only_callers_in_this_process_may_name_one(capfd: pytest.CaptureFixture[
 
 
 @pytest.mark.slow
-def test_the_command_runs_one_from_the_working_directory(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_the_command_runs_a_planner_from_the_working_directory(
+    capfd: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
     (tmp_path / "two.json").write_text(json.dumps({"buffers": ROWS}))
     assert main(["plan", "two.json", "--solver", "mine:listed", "--time-limit", "20"]) == 0
     assert json.loads(capfd.readouterr().out)["solver"] == "mine:listed"

@@ -62,13 +62,13 @@ def test_a_planner_refuses_explains_or_gives_a_plan_that_holds(name: str, planne
             assert plan.cost is None or plan.cost == pytest.approx(least[0], rel=1e-12)
 
 
-def test_what_a_planner_cannot_express_is_named() -> None:
+def test_rules_that_a_planner_cannot_express_are_named() -> None:
     with pytest.raises(OptionError) as caught:
         solve(FEATURES["holes"], solver=GREEDY)
     assert str(caught.value) == f"solver: {GREEDY} cannot do holes"
 
 
-def test_a_planner_that_is_none_is_named_with_those_that_are() -> None:
+def test_an_unknown_planner_is_named_beside_the_known_ones() -> None:
     with pytest.raises(OptionError) as caught:
         solve(FEATURES["plain"], solver="reference:best")
     assert str(caught.value).startswith("solver: reference: must come with one of tflite-micro-greedy, ")
@@ -118,7 +118,7 @@ def nowhere(problem: Problem, seed: int, stop_check: StopCheck) -> Placed:
     return Placed({}, stuck=(0, 1, 2, 3))
 
 
-def test_of_many_buffers_that_fit_nowhere_a_few_are_named() -> None:
+def test_only_some_of_many_buffers_that_fit_nowhere_are_named() -> None:
     problem = Problem.model_validate({"buffers": [{"id": i, "size": i, "start": 0, "end": 1} for i in range(4)]})
     planner = ReferencePlanner("reference:nowhere", "", "", f"{__name__}:nowhere")
     instance = compile_problem(problem)

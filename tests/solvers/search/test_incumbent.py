@@ -203,7 +203,7 @@ def test_buffers_that_conflict_by_name_have_no_time() -> None:
 
 
 @pytest.mark.parametrize("solver", ["exact", "auto"])
-def test_where_only_a_search_can_tell_it_says_where_it_is_tightest(solver: str) -> None:
+def test_if_only_a_search_can_prove_infeasibility_the_tightest_time_is_named(solver: str) -> None:
     plan = solve(FEATURES["infeasible, which no live set and no clique shows"], solver=solver, time_limit_s=20)
     assert plan.status == "infeasible"
     assert plan.explanation is not None

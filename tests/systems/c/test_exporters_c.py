@@ -198,7 +198,7 @@ def test_the_name_of_the_file_begins_all_names(stem: str, prefix: str) -> None:
     assert prefix_of(stem) == prefix
 
 
-def test_what_a_comment_cannot_have_in_it_is_not_in_it() -> None:
+def test_names_cannot_end_a_comment_in_c() -> None:
     for target in ("c", "malloc-c"):
         for data in export(target, two_memories_anywhere(), "plan").values():
             assert "a */ b" not in data.decode()
@@ -225,7 +225,7 @@ def test_an_alignment_that_c_cannot_express_is_refused(
 
 
 @pytest.mark.parametrize("compiler", COMPILERS)
-def test_what_is_reserved_of_a_pool_lies_between_its_regions(compiler: list[str], tmp_path: Path) -> None:
+def test_reserved_ranges_of_a_pool_lie_between_its_regions(compiler: list[str], tmp_path: Path) -> None:
     places = [0, 8192, 8256, 16384]
     layout = one_pool(
         *({"offset": offset, "alignment": 16} for offset in places),

@@ -126,7 +126,7 @@ def test_the_room_of_what_reaches_out_of_its_buffer_is_not_kept(planner: str) ->
 
 
 @BOTH
-def test_what_starts_below_the_memory_has_no_plan(planner: str) -> None:
+def test_a_buffer_that_starts_below_its_memory_has_no_plan(planner: str) -> None:
     rows = [lives("base", 16, 0, 9), lives("low", 16, 0, 9, relative={"to": "base", "offset": -8})]
     plan = solve(Problem.model_validate({"buffers": rows}), solver=planner)
     assert plan.explanation is not None

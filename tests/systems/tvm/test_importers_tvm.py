@@ -122,7 +122,7 @@ def test_the_plan_of_a_program_survives_its_execution(data: bytes) -> None:
     assert shadow(found.operations, plan) == ()
 
 
-def test_what_kernels_allocate_and_compute_in_place_is_said_not_to_be_in_the_plan() -> None:
+def test_allocations_inside_of_kernels_are_reported_as_not_planned() -> None:
     assert [each.rule for each in read_model(recorded("mlp_fused.relax")[0]).warnings] == ["unknown-workspaces"]
     tied = 'lv = R.call_tir_inplace(cls.f, (x,), out_sinfo=R.Tensor((4, 16), dtype="float32"), inplace_indices=[0])'
     assert [each.rule for each in imported(function(tied, "return lv")).warnings] == ["in-place-unused"]
@@ -208,7 +208,7 @@ TOLD = [
 ]
 
 
-def test_what_a_call_says_that_it_returns_is_its_value() -> None:
+def test_the_value_of_a_call_is_the_output_that_it_returns() -> None:
     assert sizes(imported(function(*TOLD))) == {"x": 256, "lv": 512, "pair:0": 64, "pair:1": 64}
 
 

@@ -169,7 +169,7 @@ def test_storages_and_counts_are_those_of_the_planner_written_again(match_range:
         assert [row.realloc for row in found.storages] == [k >= n_params for k in range(len(twin.all))]
 
 
-def test_what_is_written_in_parts_or_again_is_in_one_storage_until_all_of_it_is_over() -> None:
+def test_a_tensor_written_in_parts_keeps_one_storage_until_its_last_use() -> None:
     rows = [{"id": name, "size": 8} for name in ("x", "whole", "a", "b", "c")]
     parts = [{"id": f"part{k}", "size": 4, "alias_of": "whole", "alias_offset": 4 * k} for k in range(2)]
     made = [["x", "part0"], ["x", "a"], ["a", "part1"], ["a", "b"], ["b", "a"], ["whole", "c"]]

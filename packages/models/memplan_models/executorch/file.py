@@ -21,7 +21,7 @@ _TENSOR, _BOOL, _LISTS = 5, 3, (10, 11)
 """Numbers of the union of values."""
 _BITS = {0: 8, 1: 8, 2: 16, 3: 32, 4: 64, 5: 16, 6: 32, 7: 64, 8: 32, 9: 64, 10: 128, 11: 8, 12: 8, 13: 8, 14: 32}
 _BITS |= {15: 16, 16: 4, 17: 2, 22: 16, 23: 8, 24: 8, 25: 8, 26: 8, 27: 16, 28: 32, 29: 64}
-"""Of an element, by the number of its type."""
+"""The bytes of an element, by the number of its type."""
 FIRST = "forward"
 """The method that is read if there are several."""
 

@@ -71,7 +71,7 @@ class FormSearch:
         return best
 
     def _in_parts(self, graph: OperationGraph, best: DeviceForm) -> DeviceForm:
-        """Return the best form with operators in parts if it is better: the first that fits, else the smallest."""
+        """Return the best form that runs operators in parts, if better: the first that fits, or the smallest."""
         model = rewritable(self.given.data, None, graph)
         wanted = CascadeOptions(alignment=_ALIGNMENT, macs=self.options.macs, time_limit_s=self._share_s())
         answer = cascade(model.access, wanted, Control(cancelled=self.running.cancelled))

@@ -171,7 +171,7 @@ class _Program:
             raise OptionError(f"scratch: must be of operators that run no subgraphs, got {shown(operator.name)}")
         names = []
         for row in rows or ():
-            # In a subgraph that runs again it is another buffer, as nothing is in it between.
+            # A subgraph that runs again gets another buffer, since the buffer is empty between the runs.
             name = row.id if row.id not in self.scratch else f"{row.id}/again {len(self.scratch)}"
             self.draft.declare(name, sized(f"{operator.path}: scratch", row.size, 8, self.alignment))
             self.scratch[name] = row.id

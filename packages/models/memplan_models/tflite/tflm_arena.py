@@ -135,7 +135,7 @@ class _ArenaRequests:
             rows.append((each.id, _Request(_rounded(each.size))))
 
     def run(self, index: int) -> None:
-        """Process a subgraph, and those that it runs."""
+        """Count a subgraph, and then the subgraphs that it runs."""
         graph, requests = self.model.subgraphs[index], self.tensors[index]
         _use(requests, graph.inputs, self.time)
         for k, operator in enumerate(graph.operators):

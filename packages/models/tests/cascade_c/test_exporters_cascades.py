@@ -68,7 +68,7 @@ def test_a_cortex_m_needs_the_planned_bytes_and_no_more(tmp_path: Path) -> None:
     assert arena_of(written(tmp_path, point, Values.drawn(graph))) == point.peak
 
 
-def test_what_has_no_reference_kernel_is_left_to_the_user() -> None:
+def test_an_operation_without_a_reference_kernel_is_left_to_the_user() -> None:
     net = Network("unknown")
     net.add_op("softmax", [net.conv(net.input(8, 8, 2), 4)], (1, 8, 8, 4), axis=3)
     graph = net.graph()

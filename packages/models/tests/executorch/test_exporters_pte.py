@@ -49,7 +49,7 @@ def test_a_program_is_read_back_with_its_plan_and_as_it_was_otherwise(name: str)
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_what_follows_the_program_keeps_its_bytes_and_its_alignment(name: str) -> None:
+def test_segments_behind_the_program_keep_their_bytes_and_alignment(name: str) -> None:
     data, layout = planned(name, views="alias")
     written = export("pte", layout, "program")[""]
     old, new = (int.from_bytes(content[24:32], "little") for content in (data, written))

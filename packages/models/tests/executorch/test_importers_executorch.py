@@ -88,7 +88,7 @@ def aliases(found: Imported) -> dict[str, str]:
     return {str(alias).removeprefix("main/"): str(inside).removeprefix("main/") for alias, inside in listed}
 
 
-def test_what_has_no_bytes_hides_no_base_of_a_view() -> None:
+def test_a_value_without_bytes_is_not_taken_for_the_base_of_a_view() -> None:
     values = [tensor(0), tensor(16, 2, 2), tensor(16, 0), tensor(16, 4), tensor(32)]
     data = program(values, [0], [4], kernel(0, 1), kernel(0, 2), kernel(3, 4))
     found = imported(data)
@@ -113,7 +113,7 @@ def test_the_programs_own_plan_is_known(name: str, own: int, bound: int) -> None
     assert solve(found.problem).peak == bound
 
 
-def test_ways_of_a_choice_are_never_alive_together() -> None:
+def test_buffers_of_two_branches_are_never_alive_together() -> None:
     found = imported((MODELS / "choice.pte").read_bytes())
     assert found.own_peak == 320
     assert solve(found.problem).peak == 192  # without an arena that the ways have for themselves
@@ -165,7 +165,7 @@ def test_a_view_that_no_instruction_makes_is_known_by_its_place() -> None:
     assert aliases(imported(program(values, [0], [3], kernel(0, 1, 1), kernel(2, 3, 3)))) == {"#2": "#1"}
 
 
-def test_what_nothing_writes_at_a_place_of_its_own_is_state() -> None:
+def test_a_placed_value_that_no_kernel_writes_is_state() -> None:
     found = imported(program([tensor(0), tensor(16), tensor(32)], [0], [2], kernel(0, 1, 2, 2)))
     assert [row.id for row in _persistent(found)] == ["#1"]
 
@@ -190,7 +190,7 @@ def test_a_delegate_reads_a_view_that_stands_before_its_outputs() -> None:
     assert aliases(imported(program(values, [0], [3], kernel(0, 1, 1), delegate(2, 3)))) == {"#2": "#1"}
 
 
-def test_what_a_loop_fills_piece_by_piece_is_alive_all_through_it() -> None:
+def test_a_buffer_that_a_loop_fills_piece_by_piece_is_alive_during_the_whole_loop() -> None:
     values = [tensor(0), tensor(16, 8), tensor(48), NEVER, tensor(64)]
     chain = [kernel(0, 2, 2), kernel(1, 2, 3, operator=3), jump(3, 0), kernel(1, 4, 4)]
     found = imported(program(values, [0], [4], *chain))
@@ -292,7 +292,7 @@ def test_a_program_that_ends_early_is_an_error_or_all_that_matters_is_there(name
     assert refused > 100
 
 
-def test_what_a_kernel_of_cortex_m_works_in_is_scratch_and_no_state() -> None:
+def test_the_workspace_of_a_cortex_m_kernel_is_scratch_and_no_state() -> None:
     values = [tensor(0), tensor(16), tensor(32), tensor(16), tensor(48)]
     found = imported(program(values, [0], [4], kernel(0, 1, 2, 2, operator=4), kernel(2, 3, 4, 4, operator=4)))
     alive = {name: intervals for name, (intervals, _) in rows(found).items()}

@@ -120,6 +120,6 @@ def test_a_buffer_passes_between_streams_only_behind_a_notification() -> None:
         (printed_plan({}, "abrcy"), "plan: must have values of the model in buffers that are allocated, got none"),
     ],
 )
-def test_a_plan_that_is_none_of_the_model_is_refused(plan: bytes, sentence: str) -> None:
+def test_a_plan_of_another_model_is_refused(plan: bytes, sentence: str) -> None:
     with pytest.raises(FormatError, match=sentence):
         read_of(model(CHAIN), plan, ModelOptions())

@@ -72,7 +72,7 @@ def test_sizes_are_rounded_up_and_types_of_less_than_a_byte_are_packed() -> None
     assert [row.size for row in imported(data, alignment=1).problem.buffers] == [20, 3]
 
 
-def test_what_is_computed_from_constants_is_a_constant() -> None:
+def test_a_value_computed_from_constants_is_a_constant() -> None:
     nodes = [node("Constant", "", "two", value_float=2.0), node("Mul", "weights two", "w"), node("Add", "x w", "y")]
     found = imported(model(nodes, [X], [Y], weights=np.ones(4, np.float32)))
     assert set(rows(found)) == {"x", "y"}
@@ -129,7 +129,7 @@ def test_a_branch_that_these_sizes_do_not_fit_is_the_one_that_does_not_run() -> 
         assert [tensor.shape for tensor in found.tensors if tensor.name == "y"] == [(6, 2)]
 
 
-def test_what_a_loop_stacks_is_alive_all_through_it() -> None:
+def test_a_stacked_output_of_a_loop_is_alive_during_the_whole_loop() -> None:
     alive = rows(imported(loop()))
     ((start, end),) = alive["stack"][0]
     assert all(
@@ -232,7 +232,7 @@ def test_the_branch_of_a_known_condition_is_the_one_that_runs() -> None:
         assert shapes == [(4, 8) if sizes[0] == 1 else sizes]
 
 
-def test_what_a_loop_stacks_is_as_long_as_its_trips() -> None:
+def test_a_stacked_output_has_one_entry_for_each_trip_of_the_loop() -> None:
     body = graph(
         [node("Identity", "on", "on_out"), node("Neg", "v", "v_out"), node("Abs", "v", "each")],
         [value("k", (), INT64), value("on", (), BOOL), value("v", None)],
@@ -378,7 +378,7 @@ def test_operators_of_classical_models_have_the_shapes_that_a_runtime_gives(oper
 
 
 @pytest.mark.parametrize("domain", ["onnx.brevitas", "qonnx.custom_op.general"])
-def test_what_is_quantised_has_the_shape_of_its_input(domain: str) -> None:
+def test_a_quantised_tensor_has_the_shape_of_its_input(domain: str) -> None:
     numbers = [numpy_helper.from_array(np.float32(1), name) for name in ("scale", "zero", "bits")]
     made = [
         helper.make_node("Quant", ["x", "scale", "zero", "bits"], ["y"], domain=domain),

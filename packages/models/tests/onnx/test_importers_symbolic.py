@@ -164,7 +164,7 @@ def test_a_dimension_may_be_an_expression_of_others() -> None:
         (b"\x00\x00\x00\x00ET12", {}, "must be a problem in JSON, or a model whose dimensions have names (relax, onnx"),
     ],
 )  # fmt: skip
-def test_what_no_expression_says_is_refused_with_its_operator(
+def test_a_size_without_an_expression_is_refused_with_its_operator(
     data: bytes, ranges: dict[str, SymbolRange], sentence: str
 ) -> None:
     with pytest.raises(InputError) as error:
@@ -183,7 +183,7 @@ def test_a_model_that_is_another_one_at_some_values_is_refused() -> None:
     assert read_symbolic(data, None, {"n": SymbolRange(min=2, max=8, multiple_of=2)})
 
 
-def test_numbers_over_symbols_are_those_of_plain_arithmetic() -> None:
+def test_arithmetic_on_symbols_agrees_with_arithmetic_on_numbers() -> None:
     numbers = SymbolicNumbers({"n": SymbolRange(max=40), "m": SymbolRange(min=2, max=60, multiple_of=2)})
     draw = random.Random(5)
     for _ in range(200):
@@ -219,7 +219,7 @@ def test_numbers_over_symbols_are_those_of_plain_arithmetic() -> None:
             assert value == computed(values["n"], values["m"])
 
 
-def test_what_does_not_compare_alike_for_all_values_is_refused() -> None:
+def test_a_comparison_that_depends_on_the_values_is_refused() -> None:
     numbers = SymbolicNumbers({"n": SymbolRange(max=40)})
     n = numbers.symbol("n")
     assert n >= 1 and n < 41 and 0 < n and not n > 40 and n == n + 1 - 1 and n != 41  # noqa: PT018, SIM300

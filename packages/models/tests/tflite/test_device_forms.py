@@ -85,7 +85,7 @@ def test_the_array_of_c_is_the_model_and_its_arena_lies_where_it_was_asked(tmp_p
         subprocess.run(command, cwd=tmp_path, check=True)
 
 
-def test_a_name_of_a_section_that_is_none_is_refused() -> None:
+def test_an_invalid_name_of_a_section_is_refused() -> None:
     with pytest.raises(OptionError, match=r'^section: must match .*\{1,100\}.*, got ".sram-data" \(The section .*\)$'):
         ConvertOptions(section=".sram-data")
 

@@ -28,7 +28,7 @@ def test_a_tensor_before_an_operation_that_runs_whole_is_not_there_twice() -> No
     whole = barrier_of(access, 2, "is not written in parts")
     result = cascade(replace(access, operations=(*access.operations[:2], whole), is_coarse=True))
     image, last = 24 * 20, result.points[-1]
-    # What is made in rows, and what it is joined to for the pool.
+    # The tensor that is made row by row, and the whole tensor that the pool reads.
     assert unrolled(last.cascade).live_peak == 2 * 16 * image
     assert min(form.peak for form in rewritings([last])) == result.layers_peak == (4 + 16) * image
 
@@ -43,7 +43,7 @@ def test_columns_that_are_made_in_tiles_are_one_where_operations_cost() -> None:
     assert forms[-1].steps == unrolled(result.points[-1].cascade).steps
 
 
-def test_what_an_operation_needs_counts_in_each_of_its_parts() -> None:
+def test_the_workspace_of_an_operation_counts_in_each_of_its_parts() -> None:
     graph, work = networks.two_convolutions(), 3000
     for v in range(len(graph.ops)):
         rows = (row.model_copy(update={"work": work if u == v else 0}) for u, row in enumerate(graph.ops))
@@ -55,7 +55,7 @@ def test_what_an_operation_needs_counts_in_each_of_its_parts() -> None:
             assert all(alive[at] >= work for at in runs)
 
 
-def test_what_cannot_be_unrolled_or_written_is_reported() -> None:
+def test_cascades_that_cannot_be_unrolled_or_written_are_reported() -> None:
     graph = read_model_graph(vgg(32, 4)).graph
     streamed = cascade(graph, CascadeOptions(input="streamed"))
     with pytest.raises(OperationsError, match="resident"):

@@ -129,7 +129,7 @@ def test_a_composite_runs_its_decomposition() -> None:
         imported(model(subgraph([X, Y], [0], [1], [operator("STABLEHLO_COMPOSITE", [0], [1])]), inner))
 
 
-def test_what_reads_a_variable_stays_before_what_assigns_it_in_every_graph() -> None:
+def test_a_read_of_a_variable_stays_before_its_assignment_in_every_graph() -> None:
     handle = tensor("handle", (), RESOURCE)
     tensors = [tensor("x", (4,)), handle, tensor("old", (4,)), tensor("new", (4,)), tensor("y", (4,))]
     operators = [

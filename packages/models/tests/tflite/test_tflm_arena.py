@@ -171,7 +171,7 @@ def test_a_gap_that_is_too_small_is_passed_over() -> None:
     assert offsets(problem((100, 0, 1), (50, 2, 3), (20, 1, 2))) == [0, 0, 100]
 
 
-def test_of_equal_sizes_the_last_added_is_placed_first() -> None:
+def test_of_buffers_of_equal_size_the_last_added_is_placed_first() -> None:
     assert offsets(problem((8, 0, 1), (8, 0, 1), (8, 0, 1))) == [16, 8, 0]
 
 
@@ -179,7 +179,7 @@ def test_sizes_are_rounded_up_and_equal_after_that() -> None:
     assert offsets(problem((16, 0, 1), (1, 0, 1), (17, 0, 1), alignment=16)) == [48, 32, 0]
 
 
-def test_what_was_planned_offline_stays_where_it_is_and_the_others_go_round_it() -> None:
+def test_buffers_planned_offline_stay_and_the_others_are_placed_around_them() -> None:
     assert offsets(problem((4, 0, 1), (10, 0, 1), (6, 0, 1), b0=8)) == [8, 12, 0]
 
 

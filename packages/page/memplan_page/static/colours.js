@@ -1,5 +1,5 @@
 // @ts-check
-// Colours of buffers: a class (0 to 255) for each by what is asked, and the inks of the classes.
+// Colours of buffers: each buffer has a class (0 to 255), which depends on what colours show, and each class an ink.
 
 import { aliveAt } from "./live_bytes.js";
 import { column } from "./plan_model.js";

@@ -1,5 +1,5 @@
 // @ts-check
-// Levers beside the peak: what another size, alignment, capacity or order is worth, from the plan on show on.
+// Levers: what another size, alignment, capacity or order would be worth, compared with the plan that is shown.
 
 import { fill, h, table } from "./dom.js";
 import { readAbout } from "./sizes.js";

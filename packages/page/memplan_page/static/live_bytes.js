@@ -1,5 +1,5 @@
 // @ts-check
-// Buffers and stretches of time that a number picks out: those alive, those that end above a line, the full times.
+// Buffers and times that a number selects: buffers alive at a time, buffers that end above a line, the fullest times.
 
 import { sortedBy } from "./lifetimes.js";
 

@@ -1,5 +1,5 @@
 // @ts-check
-// A canvas in which times and offsets become pixels, and what is drawn of one buffer or one text.
+// A canvas that turns times and offsets into pixels, and draws single buffers and texts.
 
 import { nameText, sizeText } from "./text.js";
 

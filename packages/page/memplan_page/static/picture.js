@@ -94,7 +94,8 @@ export class Picture {
     this.base.height = Math.max(1, Math.round(this.height * ratio));
     this.context = /** @type {CanvasRenderingContext2D} */ (this.base.getContext("2d", { willReadFrequently: true }));
     this.image = this.context.createImageData(this.base.width, this.base.height);
-    // What is summed is a blur, for which the pixels of the page are fine enough: at 2x that is a quarter of the work.
+    // Buffers that are summed up look blurred, so one sample for each pixel of the page is enough; on a 2x screen that
+    // is a quarter of the work.
     const { width, height } = this.base;
     const pixels = new Uint32Array(this.image.data.buffer);
     this.targets = this.lanes.all.map(({ top, bottom }) => {

@@ -1,5 +1,5 @@
 // @ts-check
-// Tables of buffers that can be sorted; what is in the picture can be read here without seeing it.
+// Sortable tables of buffers: they say in text what the picture shows, for people who cannot see it.
 
 import { fill, h } from "./dom.js";
 import { countText, nameText, sizeText } from "./text.js";

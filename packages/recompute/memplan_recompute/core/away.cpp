@@ -126,7 +126,7 @@ class AwaySearch {
     i64 late, stay;
     bool operator<(const Late &other) const { return late != other.late ? late > other.late : stay < other.stay; }
   };
-  // A stay that may be away during more runs, and what that is worth: the less, the better.
+  // A stay that may also be away during more runs, with its rating `worth`: lower is better.
   struct Candidate {
     double worth;
     i64 size, stay;

@@ -314,7 +314,8 @@ class Search {
       else
         begin(at, node, kFetch, t, query_.transfer[t]);
     });
-    // What is in memory is given up where something does not fit beside it; what takes no bytes need not be.
+    // A tensor in memory is dropped if another one does not fit beside it; tensors of no bytes never need to be
+    // dropped.
     if (is_tight)
       each(state.memory & ~used, [&](i64 t) {
         if (graph_.size[t] == 0) return;

@@ -229,7 +229,7 @@ class Search {
         excess -= part;
       }
       if (excess > 0) return kEndless;
-      // Costs are whole; what is below by the rounding of doubles is still a bound.
+      // Costs are integers, so a value that is too low by the rounding of doubles is still a bound.
       most = std::max(most, static_cast<i64>(std::ceil(price * (1.0 - kRounding))));
     }
     return cost + needs.cost + most;
@@ -326,7 +326,7 @@ class Search {
     i64 rest[kMostBits + 1] = {};  // the bytes of those from one on
   };
 
-  // Enter the states in which just enough of the tensors from `k` on is dropped; `smallest` is the least that was.
+  // Enter the states that drop just enough of the tensors from `k` on; `smallest` is the smallest one dropped so far.
   void drop_from(Dropping &drop, i64 k, i64 over, i64 least, i64 smallest, Bits again) {
     look();
     if (least > limit_) {

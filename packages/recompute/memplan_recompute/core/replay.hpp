@@ -41,7 +41,7 @@ class Player {
     }
   }
 
-  // List what is made again early, by the place where: of these stays, or of all where there is no list.
+  // List the tensors that are made again early, by their place: of the stays in the list, or of all stays without one.
   template <class Stays>
   void list_early(const Array<i64> &drop, const Stays &stays) {
     if (has_early_) early_.fill(0);

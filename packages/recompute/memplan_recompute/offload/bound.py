@@ -64,7 +64,7 @@ class LinkedBound:
         return most
 
     def _of_row(self, row: _Beside, over: int, known: int) -> int | None:
-        """Return what so many bytes above the limit cost beside one operation; at least what is known."""
+        """Return the least cost of removing `over` bytes beside one operation, but at least `known`."""
         if over > row.movable:
             return None
         if self._is_enough(row, over, known):

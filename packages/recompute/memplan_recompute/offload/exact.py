@@ -17,7 +17,7 @@ _MOST = 2**50
 MOST_STATES = 100_000
 """The states that are entered at most, in about a second."""
 _STEPS = 64
-"""A program may have so many times as many steps as operations."""
+"""The most steps of a program, as a multiple of the number of operations."""
 WORK_PER_STATE = 80_000
 
 
@@ -40,7 +40,7 @@ def can_search(program: Linked) -> bool:
 
 
 def search_all(program: Linked, budget: int, most: int | None, control: Control, states: int = MOST_STATES) -> Timed:
-    """Search for the least time within a budget, or of at most `most`, until so many states are entered."""
+    """Search for the least time within a budget, or a time of at most `most`, until a number of states were visited."""
     limit = states
     if control.counts_work:
         limit = max(1, min(limit, int(control.work_left[0]) // WORK_PER_STATE))

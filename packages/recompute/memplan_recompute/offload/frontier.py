@@ -33,21 +33,19 @@ _SEARCH_SHARE = 0.6
 _WORK = 10_000_000
 """The work of the first search from a sequence; the next ones have twice as much each."""
 _CHANGES = 64
-"""So many changes of the sequence are tried with each of them, each with a part of that work."""
+"""The number of changes of the sequence that are tried with each search, each with a part of its work."""
 _IDLE = 6
-"""So many searches of one sequence that find nothing better end it."""
+"""The number of searches without an improvement after which a sequence is given up."""
 _STATES_OF_A_POINT = 20_000
 """The states that are searched for each point where there is no limit."""
 _LOWER, _MARGIN = 6, 0.005
-"""So often a lower limit is tried where plans are above the one that is given, each so much lower than the plan before
-says.
-"""
+"""The most lower limits that are tried if plans exceed the given one, and the margin that each of them adds."""
 _SENT_S = 3e-4
-"""Nothing is sent where less time than this is left for each operation: steps are written, planned and replayed."""
+"""The least time left for each operation with which tensors are sent: steps are written, planned and replayed."""
 _SEQUENCES = 32
-"""So many of the sequences without a link are tried, about, if there are more."""
+"""About how many of the sequences found without a link are tried."""
 _IMPROVED = 4
-"""Of so many sequences at most, those of least time, what is away is changed."""
+"""The most sequences, those of least time, in which the search changes which tensors are away."""
 
 
 def with_link(
@@ -92,7 +90,7 @@ def with_link(
 
 
 class _Try(NamedTuple):
-    """A sequence, and what is away in it."""
+    """A sequence of operations, and the tensors that are in the other memory while it runs."""
 
     runs: Runs
     chosen: Chosen
@@ -150,14 +148,14 @@ class _Search:
             limits = {*peak_steps(first, self.floor, more), *(row.live_peak for row in points[1:])}
             points += self._down_to(sorted(limits, reverse=True))
         rows = undominated(points, self.options, self.most)
-        # The checker of what one operation proves knows no link.
+        # The checker of bounds by one operation does not support links.
         return [
             row.model_copy(update={"extra_cost_lower_bound": self.least(row.peak) or 0, "bound_operation": None})
             for row in rows
         ]
 
     def least(self, limit: int | None) -> int | None:
-        """Return what no program within a limit takes beyond running each operation once; None where there is none."""
+        """Return a lower bound on the extra time of programs within a limit; None if no program is within it."""
         if limit is None:
             return 0
         most: int | None = 0 if self.bound is None else self.bound.least(limit)

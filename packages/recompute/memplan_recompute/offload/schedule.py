@@ -112,7 +112,7 @@ class Runs:
             yield t, [*places, self.n] if t in graph.kept else places
 
     def within(self, limit: int, control: Control) -> Chosen | None:
-        """Return what is away by the choice that delays least each time; None if that does not reach the limit."""
+        """Send away the tensor that delays least until the limit is met, and return the choice, or None."""
         nothing = np.full(len(self._table.table.begin), -1, dtype=np.int64)
         return self._choose(Effort(limit, self.time, 0, 0), (nothing, nothing.copy()), control)
 

@@ -38,7 +38,7 @@ class Linked(NamedTuple):
 
 
 def linked(graph: OperationGraph, costs: Sequence[int], link: float) -> Linked:
-    """Return a graph with a link of so many bytes per unit of cost; over one of 0 bytes, nothing is sent.
+    """Return a graph with a link of `link` bytes per unit of cost; over a link of 0 bytes, nothing is sent.
 
     What lies apart, takes no bytes or is changed in place stays: a copy elsewhere would be of no use, or out of date.
     So does what takes longer than any sum of costs.

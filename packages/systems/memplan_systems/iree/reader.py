@@ -87,7 +87,7 @@ class _Section:
 
 
 def _sections(text: str) -> Iterator[_Section]:
-    """Yield what is printed, one after the other; a name means what it meant last, as functions repeat them."""
+    """Yield the printed functions one by one. They repeat names, so a name means what its last definition says."""
     section, constants, packs = _Section(), dict[str, int](), dict[str, _Pack]()
     for step in _STEP.finditer(text):
         if step["dump"]:

@@ -17,7 +17,7 @@ from memplan.solvers.reference.tensors import Placed, StopCheck, Tensor, aligned
 
 @dataclass(frozen=True)
 class Interval:
-    """A buffer with the ticks of its allocation and its release; no two of these are at the same tick."""
+    """A buffer with the ticks of its allocation and of its release. No two events have the same tick."""
 
     tensor: Tensor
     start: int

@@ -81,7 +81,7 @@ def test_no_colocation_is_lost_where_two_name_one_buffer(pairs: list[tuple[int, 
     [{"buffers": [{"id": 0}]}, {"pools": []}, {"objective": {"terms": ["bank_cost"]}}],
     ids=["a buffer without a size", "no pools", "another objective"],
 )
-def test_what_cannot_be_read_is_refused(changed: Data) -> None:
+def test_a_malformed_file_of_dsa_is_refused(changed: Data) -> None:
     with pytest.raises(InputError):
         problem(**changed)
 

@@ -71,7 +71,7 @@ def test_the_peak_of_a_plan_is_what_the_adapter_reached_inside_of_ggml() -> None
     assert (plan.peak, plan.lower_bound) == (row["after"], row["bound"])
 
 
-def test_what_was_computed_in_place_is_one_buffer() -> None:
+def test_tensors_computed_in_place_are_one_buffer() -> None:
     assert lifetimes(read_model(chain("RELU"))) == {"t0": (-1, 1), "t1": (0, 3), "t3": (2, 4)}
     apart = read_model(chain("RELU"), options=ModelOptions(views="separate"))
     assert lifetimes(apart) == {"t0": (-1, 1), "t1": (0, 2), "t2": (1, 3), "t3": (2, 4)}
@@ -85,7 +85,7 @@ def test_a_tensor_over_one_that_is_still_read_is_named(data: bytes) -> None:
     assert '"main/t1" and "main/t2" share bytes [64, 128)' in str(violation.message)
 
 
-def test_what_reads_a_tensor_before_it_is_written_over_stays_before() -> None:
+def test_a_reader_of_a_tensor_stays_before_its_overwriting() -> None:
     tensors = [tensor(0, 0, input=True), tensor(1, 64), tensor(2, 128), tensor(3, 64), tensor(4, 192, output=True)]
     nodes = [node(1, "MUL_MAT", 0), node(2, "MUL_MAT", 1), node(3, "RELU", 1), node(4, "ADD", 2, 3)]
     graph = read_model_graph(written(*tensors, *nodes)).graph
@@ -94,7 +94,7 @@ def test_what_reads_a_tensor_before_it_is_written_over_stays_before() -> None:
         peak_of(graph, (0, 2, 1, 3))
 
 
-def test_what_is_written_outside_of_ggmls_plan_is_state_and_weights_are_in_no_plan() -> None:
+def test_tensors_written_outside_of_ggmls_plan_are_state_and_weights_are_not_planned() -> None:
     tensors = [
         tensor(0, 0, buffer=0),
         tensor(1, 128, buffer=0, size=128),

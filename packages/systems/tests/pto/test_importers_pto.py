@@ -58,7 +58,7 @@ def messages(data: bytes) -> list[str]:
 FIRST = (tile("weights", 0), tile("row", 4096), step("tload", "%src", "%weights"))
 
 
-def test_what_a_loop_reads_in_every_iteration_is_named_where_the_loop_gives_its_bytes_away() -> None:
+def test_a_tensor_read_in_every_iteration_whose_bytes_the_loop_reuses_is_named() -> None:
     body = (step("tload", "%src", "%row"), step("tmul", "%row, %weights", "%sum"), step("texp", "%sum", "%scratch"))
     stored = step("tstore", "%scratch", "%dst")
     sound = kernel(*FIRST, tile("sum", 8192), tile("scratch", 4096), loop(*body, stored))
@@ -123,7 +123,7 @@ def test_views_regions_and_scratch_are_of_their_tiles() -> None:
         ),
     ],
 )  # fmt: skip
-def test_what_leaves_places_open_is_refused(lines: tuple[str, ...], sentence: str) -> None:
+def test_kernels_with_missing_addresses_are_refused(lines: tuple[str, ...], sentence: str) -> None:
     with pytest.raises(FormatError, match=sentence):
         read_model(kernel(*lines))
 

@@ -115,7 +115,7 @@ def test_sizes_without_names_are_called_by_their_argument_and_place() -> None:
         ("%0 = ?", "line 4: must be an operation of StableHLO"),
     ],
 )  # fmt: skip
-def test_what_no_rule_says_is_refused_with_its_line_and_operator(line: str, sentence: str) -> None:
+def test_an_operator_without_a_shape_rule_is_refused_with_its_line(line: str, sentence: str) -> None:
     arguments = "%arg0: tensor<?x8xf32>, %arg1: tensor<2xi32>"
     with pytest.raises(InputError) as error:
         sizes(program(line, "return %0 : tensor<?x8xf32>", arguments=arguments), **{"arg0.0": 4})
@@ -206,7 +206,7 @@ _QUANTISED = "tensor<8x!quant.uniform<i8:f32, 0.5:-128>>"
         ),
     ],
 )  # fmt: skip
-def test_what_files_of_openxla_have_is_read(text: str, expected: dict[str, int]) -> None:
+def test_files_of_openxlas_tests_are_read(text: str, expected: dict[str, int]) -> None:
     assert detect(text.encode(), "f.mlir") == "stablehlo"
     assert sizes(text.encode()) == expected
 
@@ -239,7 +239,7 @@ def test_functions_that_are_not_planned_are_named() -> None:
         (f"func.func private @main({_F8}) -> {_F8}\n", "got functions that are declared and have no body"),
     ],
 )  # fmt: skip
-def test_what_is_not_read_of_mlir_is_named(text: str, sentence: str) -> None:
+def test_parts_of_mlir_that_are_not_read_are_named(text: str, sentence: str) -> None:
     with pytest.raises(FormatError) as error:
         sizes(text.encode() + b"// stablehlo.x")
     assert sentence in str(error.value)

@@ -46,7 +46,7 @@ def messages(data: bytes) -> list[str]:
 LOOP = (step(pointer("a", 2)), "for i in T.serial(8):", "    " + step(pointer("c", 2), "a"))
 
 
-def test_what_a_loop_reads_in_every_iteration_is_named_where_the_loop_gives_its_bytes_away() -> None:
+def test_a_buffer_read_in_every_iteration_whose_bytes_the_loop_reuses_is_named() -> None:
     lines = (*LOOP, "    " + step(pointer("b", 2), "c"), "    " + step(pointer("X.data", 2), "b"))
     assert detect(kernel(512, *lines), "kernel.txt") == "tilelang"
     model = read_model(kernel(512, *lines))

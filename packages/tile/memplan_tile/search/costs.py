@@ -16,7 +16,7 @@ from memplan_tile.step_run import StepRun
 
 T = TypeVar("T")
 Masks = tuple[int, int, int, int]
-"""A step, as masks: its operations, the tensors that are resident before it, that leave it, and resident after it."""
+"""A step as four masks: its operations, tensors resident before it, tensors written out, tensors resident after."""
 MOST_LOOKS = 64
 """The most variants of a step (ways of operations and kept tensors); above, only single changes are tried."""
 
@@ -147,7 +147,7 @@ class StepCosts:
         for (tensor, rows, columns), when in held:
             shape = self.graph.tensors[tensor]
             loads.append(Load(rows, columns, shape.height, shape.width, shared.get(tensor, 0), when))
-        # Of regions alike, the order does not matter; those of one tensor stay as they are.
+        # The order of equal regions does not matter; regions of one tensor keep theirs.
         yield from sorted(
             loads,
             key=lambda one: (

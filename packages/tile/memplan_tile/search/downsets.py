@@ -16,7 +16,7 @@ _MOST_READERS = 3
 """The most readers of a retained tensor, since all must run in the next step."""
 _LOOK_EVERY = 32
 MOST_ARCS = 60_000
-"""The most stored steps between states of a whole graph; above, only those along a line."""
+"""The most steps between states that are stored for a whole graph; beyond that, only steps along one order are."""
 WORK_PER_S = 90_000
 """The steps that count as one second of work; one core tried 89,000 to 96,000 on four graphs."""
 

@@ -83,7 +83,7 @@ def _ways_to_leave(sinks: int, inner: int) -> Iterator[tuple[int, int]]:
 
 
 def _kept(ground: Ground, resident: int) -> Iterator[int]:
-    """Yield what may stay of the tensors that are resident, as masks."""
+    """Yield each set of resident tensors that may stay, as a mask."""
     for chosen in product(*((0, 1 << t) for t in bits(resident if ground.target.keeps else 0))):
         yield sum(chosen)
 

@@ -91,7 +91,7 @@ class Relations:
         return {}
 
     def group(self, operations: int) -> Group:
-        """Return the group of some operations; those of a schedule's steps come again and again."""
+        """Return the group of some operations. It is cached, as the same steps are looked up again and again."""
         if operations not in self._groups:
             needs, leaving = 0, []
             for o in bits(operations):

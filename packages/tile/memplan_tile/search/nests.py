@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from memplan_tile.graph import Alternative, TileGraph
 
 TILE, SLICE, WHOLE = range(3)
-"""A hold of an axis by a tile: its own interval, the slice of the reduction, or all of it."""
+"""The part of an axis that a tile holds: its own interval, the slice of the reduction, or the whole axis."""
 ROW, COLUMN = 1, 2
 EVERY = ROW | COLUMN
 """Tiles that need a region: those that differ from the one before in their row, in their column, or all."""

@@ -34,7 +34,7 @@ from memplan_tile.search.nests import bits
 from memplan_tile.simulator import Simulation, simulate
 
 _SMALL = 10
-"""Graphs of so many operations are searched as a whole at once."""
+"""The most operations of a graph that is searched as a whole from the beginning."""
 _FIRST = Bounds(groups=3000, longest=6, beam=60)
 _WHOLE = Bounds(groups=6200, longest=99, beam=5000, retained=3)
 _PASSES = (

@@ -43,7 +43,7 @@ class Tilings:
 
     @classmethod
     def of(cls, grid: tuple[int, int], reduction: int, native: tuple[int, int]) -> Tilings:
-        """Return the tilings of so many rows and columns by tiles within the native ones."""
+        """Return the tilings of a number of rows and columns by tiles no larger than the native one."""
         axes = sizes(grid[0], native[0]), sizes(grid[1], native[1]), sizes(reduction, min(native))
         height, width, depth = (axis.ravel() for axis in np.meshgrid(*map(np.array, axes), indexing="ij"))
         return cls(grid, reduction, height, width, depth)

@@ -189,7 +189,7 @@ class WrapperStorages:
         return True
 
     def _allocate(self, name: str, elements: int, element: int, device: str) -> None:
-        """Make a storage of so many elements, and the buffer of its bytes."""
+        """Make a storage of a number of elements, and the buffer for its bytes."""
         self.storages[name] = WrapperStorage(elements * element, device)
         self._new(name, name, 0, elements * element, element)
 

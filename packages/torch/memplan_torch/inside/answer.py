@@ -126,7 +126,7 @@ class Turns(Answer):
 
 
 class Compared(Answer):
-    """A step beside a snapshot of it: sizes of storages that are alive at the peak of only one, the largest ones."""
+    """A step compared with a snapshot of it: the largest storages that are alive at the peak of only one of the two."""
 
     live_peak: int
     reserved: int

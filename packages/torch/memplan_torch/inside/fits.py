@@ -112,7 +112,7 @@ def _given(script: str, given: Any) -> dict[str, Any]:
 
 
 def _place(error: BaseException, path: str) -> str:
-    """Return the last line of the script that an error passed, for the front of what it says."""
+    """Return the last line of the script in an error's traceback, which precedes the error's message."""
     trace, line = error.__traceback__, None
     while trace is not None:
         line = trace.tb_lineno if trace.tb_frame.f_code.co_filename == path else line

@@ -103,7 +103,7 @@ def _planned_pool(pool: Any, blocks: Sequence[Any], time_limit_s: float) -> Plan
     for point in samples(programs.sized.space, SAMPLES):
         values = {symbols[name]: value for name, value in point.items() if name in symbols}
         if size.subs(values) > tree.subs(values):
-            return own  # the end of what is on top is not padded
+            return own  # the end of the uppermost buffer is not padded
     for block, offset in zip(blocks, offsets, strict=True):
         block.offset = offset
     pool.root = _Root(size, pool.root)

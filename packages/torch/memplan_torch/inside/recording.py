@@ -29,7 +29,7 @@ _OF_TORCH, _OF_MEMPLAN = (str(Path(torch.__file__).parent), __file__, "<"), str(
 
 @dataclass(slots=True)
 class RunOperation:
-    """An operation that ran: the tensors that it reads, makes and changes, and what it would cost to run it again."""
+    """An operation that ran: the tensors that it reads, makes and changes, and the cost of running it again."""
 
     name: str
     phase: Phase

@@ -161,7 +161,7 @@ def test_both_ways_of_a_choice_compute_the_same(sign: float) -> None:
 
 
 class Choices(torch.nn.Module):  # type: ignore[misc]
-    """A model that goes one of two ways, more than once, and needs all that it has found at the end."""
+    """A model that takes one of two branches, several times, and needs all results at the end."""
 
     def forward(self, x: Any) -> Any:
         first = torch.cond(x.sum() > 0, lambda z: z * z + z, lambda z: z - 1, (x,))
@@ -183,7 +183,7 @@ def test_results_of_one_choice_outlive_the_next() -> None:
         torch.testing.assert_close(run(ours, x), model(x))
 
 
-def test_that_a_choice_overwrites_another_is_reported_where_it_cannot_be_mended() -> None:
+def test_a_choice_that_overwrites_another_is_reported_if_it_cannot_be_mended() -> None:
     algorithm = MemplanAlgorithm()
     suite = exir.memory_planning.MemoryPlanningAlgorithmSuite([exir.memory_planning.greedy, algorithm.in_suite])
     with pytest.warns(OverwrittenWarning, match="results of 'cond' are overwritten while 'cond_1' runs"):

@@ -91,7 +91,7 @@ def test_executorch_plans_by_itself_while_the_service_is_away(
     assert sizes(ours) == sizes(stock)
 
 
-def test_what_does_not_fit_is_a_failure_that_says_why(attention: Any, tokens: Any) -> None:
+def test_specs_that_do_not_fit_raise_an_error_with_the_reason(attention: Any, tokens: Any) -> None:
     with pytest.raises(utils.MemoryPlanningAlgoFailure, match="memplan: "):
         compiled(attention, tokens, planning_of(memories(1024, 4096, last_alignment=64)))
 
@@ -147,7 +147,7 @@ def test_a_spec_relative_to_another_follows_it() -> None:
     assert not asked.constraints.relative_loc_constraints_exist()
 
 
-def test_what_submodules_use_is_kept_free_and_counted() -> None:
+def test_memory_of_submodules_is_kept_free_and_counted() -> None:
     asked = Constrained(64)
     assert asked.plan(0, 80, 32) == [(1, 80)]
     assert asked.state.bufsizes == [0, 144, 32]

@@ -54,7 +54,7 @@ def test_plans_are_made_by_the_service(server: Running) -> None:
     assert (plan.status, plan.peak, plan.wall_time_s) == ("optimal", 12, None)
 
 
-def test_what_the_service_refuses_is_reported(server: Running) -> None:
+def test_an_error_of_the_service_is_reported(server: Running) -> None:
     of_nobody = PROBLEM.model_copy(update={"conflicts": (("a", "nobody"),)})
     with pytest.raises(RefusedError, match=r"conflicts\[0\]"):
         Source(f"http://127.0.0.1:{server.port}").plan(of_nobody)

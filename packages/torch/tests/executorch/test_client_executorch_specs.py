@@ -71,14 +71,14 @@ def test_sizes_are_rounded_up_to_the_alignment_that_is_requested() -> None:
     assert planned(Tensor(1, [0, 2]), Tensor(1, [0, 2]), alignment=64).bufsizes == (0, 128)
 
 
-def test_what_submodules_use_is_kept_free_and_counted() -> None:
+def test_memory_of_submodules_counts_and_stays_free() -> None:
     tensor = Tensor(16, [0, 2])
     found = planned(tensor, taken=(0, 40))
     assert found.places[tensor].mem_offset == 48  # the next multiple of 16
     assert found.bufsizes == (0, 64)
 
 
-def test_what_submodules_use_is_counted_though_nothing_else_is_there() -> None:
+def test_memory_of_submodules_counts_without_any_other_spec() -> None:
     assert planned(taken=(0, 40, 8)).bufsizes == (0, 40, 8)
 
 
@@ -152,6 +152,6 @@ def test_specs_are_named_by_the_node_that_computes_them() -> None:
     assert pose(request).buffers.ids == ("add", "minmax:0", "minmax:1")
 
 
-def test_what_submodules_use_is_read_from_the_graph() -> None:
+def test_memory_of_submodules_is_read_from_the_graph() -> None:
     assert request_of(16, [], graph(taken=[0, 96]), 0).taken == (0, 96)
     assert request_of(16, [], graph(), 0).taken == ()

@@ -103,7 +103,7 @@ def test_a_buffer_that_ends_behind_its_storage_is_named() -> None:
         (("return (",), "wrapper: must be Python"),
     ],
 )
-def test_what_is_no_plan_is_refused(lines: tuple[str, ...], sentence: str) -> None:
+def test_a_malformed_wrapper_is_refused(lines: tuple[str, ...], sentence: str) -> None:
     with pytest.raises(FormatError, match=sentence):
         read_model(wrapper(*lines))
 
@@ -240,7 +240,7 @@ def test_sizes_are_given_by_the_names_of_their_symbols() -> None:
             read_model(data, "m.pt2", ModelOptions(dims=DIMS))
 
 
-def test_what_is_no_program_is_refused() -> None:
+def test_a_file_that_is_no_exported_program_is_refused() -> None:
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w") as archive:
         archive.writestr("m/archive_format", "pt2")

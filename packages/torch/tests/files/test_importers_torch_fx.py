@@ -89,7 +89,7 @@ def test_each_tensor_of_several_is_a_buffer() -> None:
     assert sizes(found) == {"inputs_0": 128, "exp": 128, "max_1:0": 64, "max_1:1": 64, "sin": 64}
 
 
-def test_what_is_changed_in_place_is_read_and_written() -> None:
+def test_a_tensor_changed_in_place_is_both_read_and_written() -> None:
     found = read_exported(exported(lambda x: x.exp().add_(1).sin(), X))
     assert statements(found)[1] == ("aten.add_.Tensor", ("exp",), ("exp",))
     assert solve(found.problem).peak == 256
@@ -140,7 +140,7 @@ def test_dimensions_are_given_by_their_names() -> None:
         read_exported(program)
 
 
-def test_what_is_not_looked_into_is_named() -> None:
+def test_nodes_that_are_not_looked_into_are_named() -> None:
     def chosen(x: Any) -> Any:
         return torch.cond(x.sum() > 0, lambda y: y.exp(), lambda y: y.sin(), (x,)).cos()
 

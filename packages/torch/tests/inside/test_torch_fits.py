@@ -115,7 +115,7 @@ def test_a_question_stays_open_where_an_operator_keeps_what_is_not_counted() -> 
     assert "aten.mse_loss.default" in step.proof
 
 
-def test_what_fits_is_what_the_allocator_runs() -> None:
+def test_fits_agrees_with_the_allocator_of_torch() -> None:
     """Ask around the live peak and around what is reserved; each answer is judged by a plainer allocator."""
     asked = wrong = 0
     for name in list(MODELS)[-15:]:
@@ -242,7 +242,7 @@ def on_two_devices() -> Any:
         (torch.nn.ReLU, {"allocator": "mimalloc"}, "allocator: must be"),
     ],
 )
-def test_what_cannot_be_run_is_reported_with_the_module(model: Any, options: dict[str, Any], said: str) -> None:
+def test_a_module_that_cannot_run_is_named(model: Any, options: dict[str, Any], said: str) -> None:
     with pytest.raises(InputError, match=said):
         fits(model, torch.zeros(2, 4), **options)
     if model is Chooses:

@@ -68,7 +68,7 @@ def _results(module: Any, given: tuple[Any, ...]) -> list[Any]:
     return [*torch.utils._pytree.tree_leaves(results), *weights.values()]
 
 
-def test_what_an_operation_makes_beside_another_is_not_kept_by_it() -> None:
+def test_an_output_beside_another_is_not_kept_alive_by_it() -> None:
     def least_of(x: Any) -> Any:
         values, places = torch.sort(x)
         return torch.neg(torch.exp(values)), places

@@ -209,7 +209,7 @@ def test_an_axis_without_a_map_is_read_whole() -> None:
         ({"access_rows": [2**30, 1, 0, 0]}, "with strides or pads of more than"),
     ],
 )
-def test_maps_that_are_none_make_a_barrier_that_says_why(attributes: dict[str, Any], reason: str) -> None:
+def test_invalid_maps_make_a_barrier_with_the_reason(attributes: dict[str, Any], reason: str) -> None:
     row = access_graph(chain(own("my.own", **attributes))).operations[0]
     assert row.role == "barrier"
     assert reason in row.reason

@@ -113,7 +113,7 @@ def test_a_range_of_an_output_reads_exactly_the_range_that_its_map_says() -> Non
     assert len(seen) == 12
 
 
-def test_what_is_not_known_runs_whole_and_says_why() -> None:
+def test_an_unknown_operation_runs_whole_with_the_reason() -> None:
     def reason(kind: str, shape: list[int], **attributes: Any) -> str:
         facts = [{"shape": shape, "dtype": "int8"}] * 2
         size = int(np.prod(shape))

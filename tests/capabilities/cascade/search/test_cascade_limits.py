@@ -30,7 +30,7 @@ from tests.support.networks import NETWORKS, Network, five_operations, heads_in_
 from tests.support.random_networks import random_blocks, random_network, random_six, random_units
 
 
-def test_what_the_end_of_the_time_cut_off_is_named() -> None:
+def test_the_part_of_a_search_that_its_time_limit_cut_off_is_named() -> None:
     result = cascade(NETWORKS["mobilenet_v1"](), CascadeOptions(time_limit_s=1e-6))
     assert result.exhausted.cut_short[:1] == ("regions",)
     assert any(line.startswith("time was over") for line in lines(result))

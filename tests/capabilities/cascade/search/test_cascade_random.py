@@ -80,7 +80,7 @@ def test_fronts_are_those_of_all_chains_of_the_regions_found() -> None:
         assert fronts_differ(seed, 25) == []
 
 
-def test_of_too_many_chains_some_are_followed_and_the_rest_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_if_there_are_too_many_chains_the_rest_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     graph = random_network(random.Random(207), 5)
     found, n = RegionSearch(graph, CascadeOptions()).run(), len(graph.operations)
     every, none = front_of_three(found, n, 2**62)

@@ -25,7 +25,7 @@ def searched(graph: OperationGraph) -> CascadeAnswer:
 
 
 @pytest.mark.parametrize("make", [networks.two_convolutions, networks.five_operations])
-def test_what_all_operations_need_is_added_to_each_peak(make: type[OperationGraph]) -> None:
+def test_workspace_of_all_operations_is_added_to_each_peak(make: type[OperationGraph]) -> None:
     graph = make()
     plain, heavy = searched(graph), searched(with_work(graph, dict.fromkeys(range(len(graph.ops)), WORK)))
     assert heavy.layers_peak == plain.layers_peak + WORK
@@ -33,7 +33,7 @@ def test_what_all_operations_need_is_added_to_each_peak(make: type[OperationGrap
     assert any(region.kind != "whole" for region in heavy.points[-1].regions)
 
 
-def test_what_one_operation_needs_counts_while_it_runs() -> None:
+def test_workspace_of_an_operation_counts_while_it_runs() -> None:
     graph = networks.two_convolutions()
     plain = searched(graph)
     for v in range(len(graph.ops)):

@@ -153,7 +153,7 @@ def test_latencies_are_those_of_a_plain_recount_step_by_step(seed: int) -> None:
 
 @pytest.mark.drawn
 @pytest.mark.parametrize("seed", seeds(30))
-def test_what_goes_over_the_link_is_what_regions_count(seed: int) -> None:
+def test_bytes_over_the_link_are_those_that_regions_count(seed: int) -> None:
     one, slow = drawn(seed, ["resident"])
     graph = one.graph
     # With an engine that takes no time, and a byte in each unit of time, the time is the bytes.

@@ -88,7 +88,7 @@ def test_arithmetic_goes_in_native_tiles() -> None:
     assert found.latency == 28 * 28 * 32 * 27 / 16
 
 
-def test_what_two_readers_need_apart_and_what_only_padding_is_made_of_is_not_in_the_bound() -> None:
+def test_the_bound_on_traffic_leaves_out_gaps_between_readers_and_padding() -> None:
     net = Network()
     x = net.input(8, 8, 1)
     wide, tall = (net.window("max_pool2d", x, 0, k, s) for k, s in (((1, 8), (8, 1)), ((8, 1), (1, 8))))
@@ -148,7 +148,7 @@ def test_a_ring_that_is_too_short_is_named() -> None:
     assert f"must read what is there of tensor {tensor}" in sentence
 
 
-def test_what_is_read_must_be_in_a_memory() -> None:
+def test_a_tensor_that_is_read_must_be_in_a_memory() -> None:
     graph = access_graph(two_convolutions())
     first, second = alone(graph, 0), alone(graph, 1)
     lost = [replace(first, retained=graph.operations[0].outputs), second]

@@ -214,7 +214,7 @@ def test_an_explanation_that_is_proved_says_so() -> None:
     assert not any("stopped" in line for line in lines(proved))
 
 
-def test_that_all_fits_because_no_pool_has_a_size_is_reported() -> None:
+def test_a_problem_without_sizes_of_pools_is_reported_to_fit() -> None:
     problem = Problem.model_validate({"buffers": [{"id": "a", "size": 4, "start": 0, "end": 1}]})
     assert next(iter(lines(explain(problem)))) == "fits: no pool has a size, so all fits: --capacity SIZE"
     assert next(iter(lines(explain(sized(problem, 4))))) == "fits: all buffers have a place"

@@ -133,7 +133,7 @@ def test_a_pin_in_the_way_is_named() -> None:
     assert [told(repair.changes) for repair in found.repairs] == [[("unpin", (0,))]]
 
 
-def test_that_so_few_changes_cannot_help_is_an_answer() -> None:
+def test_an_answer_may_be_that_no_repair_has_so_few_changes() -> None:
     rows = [{"id": k, "size": 10, "start": 0, "end": 9} for k in range(20)]
     found = repairs(Problem.model_validate({"buffers": rows, "pools": [{"size": 100}]}))
     assert (found.status, found.repairs, found.proved, found.open_questions) == ("none", (), True, 0)

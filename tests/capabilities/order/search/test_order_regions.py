@@ -57,7 +57,7 @@ def least_with_regions(graph: OperationGraph) -> int:
 
 
 def applied(graph: OperationGraph, orders: tuple[RegionOrder, ...], path: tuple[int, ...] = ()) -> OperationGraph:
-    """Return a graph with its regions in some orders, the work of operations as it is then."""
+    """Return a graph whose regions are in the given orders, with the work that operations then have."""
     found = {each.path: each.order for each in orders}
     rows = []
     for v, row in enumerate(graph.ops):
@@ -110,7 +110,7 @@ def test_bounds_and_peaks_hold_over_all_orders_inside(limit_s: float) -> None:
         assert peak_of(applied(graph, found.regions), found.order) == found.peak, seed
 
 
-def test_what_is_planned_has_the_orders_inside() -> None:
+def test_the_planned_order_includes_the_orders_of_regions() -> None:
     for seed in range(12):
         rng = random.Random(seed)
         graph = with_regions(rng, random_graph(rng, 4), 1)

@@ -64,7 +64,7 @@ def test_few_moves_are_the_fewest_by_brute_force() -> None:
     assert judged > 12
 
 
-def test_what_is_still_right_stays_and_a_proof_says_so() -> None:
+def test_buffers_whose_places_still_fit_stay_and_that_is_proved() -> None:
     old_problem = public_problems.problem("executorch/mobilenet_v2.csv")
     old = solve(old_problem, time_limit_s=5)
     same = replan(old_problem, old)
@@ -114,7 +114,7 @@ def test_bytes_count_where_bytes_are_to_be_few() -> None:
         ({}, [{"name": "x", "size": 6}, {"name": "y", "size": 9}], [("x", 0), ("y", 4)], 2),
     ],
 )
-def test_of_buffers_that_are_tied_either_may_move(
+def test_of_two_equal_buffers_either_may_move(
     ties: dict[str, Any], pools: list[dict[str, Any]], old: list[tuple[str, int]], moved_bytes: int
 ) -> None:
     rows = [{"id": "a", "size": 4, "start": 2, "end": 5}, {"id": "b", "size": 2, "start": 0, "end": 4, **ties}]
@@ -308,7 +308,7 @@ def test_a_new_buffer_beside_two_that_may_share_warns_of_no_number() -> None:
 
 
 @pytest.mark.slow
-def test_where_another_highs_is_loaded_the_engine_is_not_tried() -> None:
+def test_highs_is_not_tried_if_another_build_of_it_is_loaded() -> None:
     pytest.importorskip("ortools")
     program = (
         "import highspy\n"

@@ -290,7 +290,7 @@ def test_a_network_in_three_memories_has_a_place_for_all_in_the_second_one() -> 
         ),
     ],
 )
-def test_what_is_no_layer_of_dory_is_refused(nodes: list[dict[str, Any]], sentence: str) -> None:
+def test_a_malformed_layer_of_dory_is_refused(nodes: list[dict[str, Any]], sentence: str) -> None:
     with pytest.raises(FormatError, match=sentence):
         graph_of(nodes_of(nodes) or [])
 

@@ -114,7 +114,7 @@ def test_a_pool_that_was_crossed_out_comes_back_and_the_plan_is_rejected() -> No
     assert rejected.explanation.buffers == ("a", "c")
 
 
-def test_what_fits_nowhere_ends_the_work_and_is_named() -> None:
+def test_a_buffer_that_fits_nowhere_ends_the_work_and_is_named() -> None:
     # There is room for z below y, where the greedy planners do not look.
     rows = [("x", 6, 0, 2), ("y", 5, 1, 3), ("z", 4, 2, 4)]
     problem = tvm.living(rows, [{"size": 12}])

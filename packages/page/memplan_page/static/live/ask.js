@@ -1,5 +1,5 @@
 // @ts-check
-// Any question of the service, from a menu: what it is about, its options, and what is sent.
+// The form of a question to the service, opened from the menu: its inputs, its options, and the body that is sent.
 
 import { base64 } from "../document.js";
 import { jsonText, parsed, recognised } from "../from_json.js";

@@ -169,7 +169,7 @@ function Stage({ state, session }) {
   useLayoutEffect(() => {
     if (!element.current) return;
     draw(element.current, state, session, drawn).then((isNew) => {
-      // Where the focus was in what is gone, keys go on in the picture.
+      // If the element with the focus is gone, the picture gets the keys.
       if (isNew && document.activeElement === document.body) drawn.current?.picture?.over.focus({ preventScroll: true });
     });
   }, [state.at, entry.plan, entry.answer, entry.problem, state.isComparing]);

@@ -95,7 +95,7 @@ export function next(state, event) {
     case "sending": return { ...state, phase: "sending", errors: [], note: "" };
     case "sent": {
       const part = { job: event.job, problem: event.problem, than: event.than, frames: [] };
-      // What has a plan stays as it is, to be compared with the one that comes.
+      // A view that has a plan is kept, so that the next plan can be compared with it.
       const isNew = hasPlan(entry) && entry?.job !== event.job;
       const entries = isNew ? [...state.entries, { .../** @type {Entry} */ (entry), ...part, plan: null }] : changed(part);
       return { ...state, ...RESTING, entries, at: isNew ? entries.length - 1 : state.at, phase: "waiting" };
