@@ -13,12 +13,18 @@ constexpr i64 kNowhere = kMost;         // the cost where a buffer may not be
 constexpr i64 kMostMeasured = 5'000;  // items and live sets, above which only units are measured
 constexpr i64 kMostChosen = 40'000;   // and above which no partial choices are kept
 constexpr i64 kMostRounds = 1'000, kLeastRounds = 200, kRoundsWork = 3'000'000;
-constexpr choice::Effort kEffort = {10'000, 8'000'000};
 constexpr i64 kMostNoGoods = 200;     // choices that are refuted, one after the other
-constexpr i64 kMostWork = 20;         // times the work of a plan, in all plans of them
+constexpr i64 kMostWork = 60;         // times the work of a plan, in all plans of them
 constexpr i64 kMostDoubts = 1;           // choices that could be neither packed nor refuted, before room is left
 constexpr i64 kWhole = 1024, kMostRoom = 64;
 constexpr i64 kGivenUpAtOnce = 8;  // so many go one by one, before two go at once
+
+// The work of a plan, in times of what the options say, and of a choice.
+struct Round {
+  i64 times;
+  choice::Effort effort;
+};
+constexpr Round kFirst = {1, {10'000, 8'000'000}}, kSecond = {16, {50'000, 24'000'000}};
 
 // The first of the buffers that may be in the same memories as one.
 bool is_first_of_its_kind(const memplan_home *homes, std::size_t count, std::size_t buffer) {
@@ -55,7 +61,8 @@ class Choosing {
         nogood_pool_(arena_),
         nogood_first_(arena_),
         nogood_item_(arena_),
-        grounds_(arena_) {}
+        grounds_(arena_),
+        worked_(arena_) {}
 
   void run() {
     build();
@@ -82,7 +89,8 @@ class Choosing {
   Array<i64> offset_{nullptr, 0};
   i64 unit_ = 1, all_ = 0, dearest_ = 0;
   // The sets of buffers that do not fit into a memory together, or are not known to.
-  Growing<i64> nogood_pool_, nogood_first_, nogood_item_, grounds_;
+  Growing<i64> nogood_pool_, nogood_first_, nogood_item_, grounds_, worked_;
+  Round round_ = kFirst;
   i64 doubts_ = 0;
   bool is_small_ = false;
   bool is_proved_ = false;  // that no choice costs less than the plan, or that none fits
@@ -153,6 +161,7 @@ class Choosing {
       if (arena_.has_failed) return;
       raise(choice::rounded_up(choice::value_of(arena_, knapsack_, multipliers, limit_), multipliers.scale));
       if (!is_small_) continue;
+      round_ = is_measured ? kSecond : kFirst;
       decompose(multipliers);
       if (is_over()) break;
       leave_room(multipliers);
@@ -209,29 +218,31 @@ class Choosing {
     return made;
   }
 
-  choice::Cheapest cheapest(const choice::Multipliers &multipliers, const Rows<i64> &limit, bool with_doubts, i64 most) {
+  choice::Cheapest cheapest(const choice::Multipliers &multipliers, const Rows<i64> &limit, bool with_doubts, i64 most,
+                            const choice::Effort &effort) {
     Arena inner(allocator_);
     const choice::NoGoods known = nogoods(inner, with_doubts);
     if (inner.has_failed) return arena_.has_failed = true, choice::Cheapest{};
     const choice::Cheapest made =
-        choice::cheapest(inner, knapsack_, multipliers, limit, known, most, kEffort, home_, allocator_, stop_);
+        choice::cheapest(inner, knapsack_, multipliers, limit, known, most, effort, home_, allocator_, stop_);
     arena_.has_failed = arena_.has_failed || inner.has_failed;
     return made;
   }
 
+  bool has_work() const { return result_.nodes <= kMostWork * std::min(options_.work, kMost / kMostWork); }
   i64 most() const { return result_.cost < 0 ? dearest_ : result_.cost - 1; }
 
   // Choose and pack by turns, until the least cost is reached and proved, or packing is open.
   void decompose(const choice::Multipliers &multipliers) {
     drop_doubts();
-    while (!is_over() && nogood_pool_.size < kMostNoGoods && result_.nodes <= kMostWork * options_.work) {
-      choice::Cheapest made = cheapest(multipliers, limit_, false, most());
+    while (!is_over() && nogood_pool_.size < kMostNoGoods && has_work()) {
+      choice::Cheapest made = cheapest(multipliers, limit_, false, most(), round_.effort);
       if (stop_() || arena_.has_failed) return;
       is_proved_ = made.bound > most();
       raise(std::min(made.bound, most() + 1));
       if (is_proved_) return;
       // What is not known to fit is left out for a plan, and not for the bound.
-      if (doubts_ > 0) made = cheapest(multipliers, limit_, true, most());
+      if (doubts_ > 0) made = cheapest(multipliers, limit_, true, most(), round_.effort);
       if (!made.is_found || !pack() || doubts_ > kMostDoubts) return;
     }
   }
@@ -241,11 +252,11 @@ class Choosing {
     const Rows<i64> limit = arena_.rows<i64>(limit_.size, limit_.columns);
     i64 low = 0, high = kMostRoom + 1;
     drop_doubts();
-    while (low + 1 < high && !is_over()) {
+    while (low + 1 < high && !is_over() && has_work()) {
       const i64 room = high > kMostRoom ? std::max<i64>(2, 2 * low) : (low + high) / 2, before = result_.cost;
       if (room > kMostRoom) return;
       for (i64 x = 0; x < limit.size * limit.columns; ++x) limit.data[x] = limit_.data[x] - limit_.data[x] * room / kWhole;
-      const choice::Cheapest made = cheapest(multipliers, limit, false, most());
+      const choice::Cheapest made = cheapest(multipliers, limit, false, most(), kFirst.effort);
       if (made.is_found) pack();
       // Where nothing cheaper leaves so much free, nothing cheaper leaves more.
       (!made.is_found || result_.cost != before ? high : low) = room;
@@ -271,6 +282,8 @@ class Choosing {
       tried_[i] = static_cast<std::size_t>(home_[i]);
     }
     for (i64 q = 0; q < memories(); ++q) {
+      const i64 before = learnt(q);
+      if (before != kAbsent && worked_[before] >= round_.times) return note(before, false), true;
       const memplan_status status = pack_one(q);
       if (status <= MEMPLAN_FEASIBLE) continue;
       if (status == MEMPLAN_OUT_OF_MEMORY || stop_()) return false;
@@ -290,6 +303,7 @@ class Choosing {
     if (inner.has_failed) return arena_.has_failed = true, MEMPLAN_OUT_OF_MEMORY;
     const memplan_problem own = split.problem(q);
     memplan_options options = options_;
+    options.work = std::min(options.work, kMost / round_.times) * round_.times;
     if (options.seconds > 0) options.seconds = std::max(1e-9, stop_.left());
     const memplan_result made = memplan_plan(&own, &options, offset.data);
     result_.nodes += made.nodes, result_.orders += made.orders;
@@ -299,11 +313,35 @@ class Choosing {
     return made.status;
   }
 
+  bool is_in(i64 i, i64 q) const { return home_[i] == q && problem_.buffers[i].size > 0; }
+
+  // The no-good of all that the choice has in a memory, or ABSENT.
+  i64 learnt(i64 q) const {
+    const i64 members = std::count_if(knapsack_.item.begin(), knapsack_.item.end(), [&](i64 i) { return is_in(i, q); });
+    for (i64 g = 0; g < nogood_pool_.size; ++g) {
+      const i64 *begin = &nogood_item_[nogood_first_[g]], *end = begin + (nogood_first_[g + 1] - nogood_first_[g]);
+      if (nogood_pool_[g] == q && end - begin == members && std::all_of(begin, end, [&](i64 i) { return is_in(i, q); }))
+        return g;
+    }
+    return kAbsent;
+  }
+
   void learn(i64 q, bool is_proved) {
+    i64 g = learnt(q);
     if (nogood_first_.size == 0) nogood_first_.push(0);
-    for (i64 i = 0; i < count(); ++i)
-      if (home_[i] == q && problem_.buffers[i].size > 0) nogood_item_.push(i);
-    nogood_pool_.push(q), nogood_first_.push(nogood_item_.size), grounds_.push(is_proved ? kProved : kDoubted);
+    if (g == kAbsent) {
+      for (i64 i = 0; i < count(); ++i)
+        if (is_in(i, q)) nogood_item_.push(i);
+      g = nogood_pool_.size;
+      nogood_pool_.push(q), nogood_first_.push(nogood_item_.size), grounds_.push(kDropped), worked_.push(0);
+    }
+    if (arena_.has_failed) return;
+    worked_[g] = round_.times;
+    note(g, is_proved);
+  }
+
+  void note(i64 g, bool is_proved) {
+    grounds_[g] = is_proved ? kProved : kDoubted;
     doubts_ += !is_proved;
   }
 
@@ -327,7 +365,7 @@ class Choosing {
   // Move buffers on, those first that cost least elsewhere by the bytes and times they take, from what cannot be packed.
   void give_up(const choice::Multipliers &multipliers) {
     drop_doubts();
-    if (!is_small_ || !cheapest(multipliers, limit_, false, dearest_).is_found)
+    if (!is_small_ || !cheapest(multipliers, limit_, false, dearest_, kFirst.effort).is_found)
       for (i64 i = 0; i < count(); ++i) put_where_cheapest(i);
     i64 given_up = 0;
     for (i64 q = 0; q < memories() && !stop_();) {
