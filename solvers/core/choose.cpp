@@ -1,6 +1,7 @@
 // memplan_choose: the cheapest choice in which no live set is too large for its memory, packed memory by memory. What a
 // search proves not to fit is a no-good, and the choice is made anew (Hooker and Ottosson, Mathematical Programming 96,
-// 2003); what it cannot pack leaves more and more of each memory free, and gives up buffers at last.
+// 2003); what it cannot pack leaves more and more of each memory free. All of that comes again with more work, and where
+// there is no plan then, buffers are given up.
 #include "asked.hpp"
 #include "cheapest.hpp"
 #include "compile.hpp"

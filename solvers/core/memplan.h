@@ -262,8 +262,9 @@ MEMPLAN_API memplan_moment memplan_fullest(const memplan_problem *problem, size_
 /* Choose a memory for each buffer, and plan it, such that everything fits and the costs of the homes add up to little.
  * `memory_of` and `offsets` have room for `count` numbers, which are written if the status is OPTIMAL or FEASIBLE;
  * memplan_check accepts them. The problem lists `memories`, and its own `memory_of` is ignored. `work` is that of each
- * plan that is tried (100,000 nodes without options). OPTIMAL means that no choice costs less than `cost`; otherwise none
- * costs less than `cost_bound`. The peak is that of all memories together. INFEASIBLE is proved. If it has a `buffer`,
+ * plan that is tried at first (100,000 nodes without options); later ones may take sixteen times as much, and all of
+ * them about sixty times. OPTIMAL means that no choice costs less than `cost`; otherwise none costs less than
+ * `cost_bound`. The peak is that of all memories together. INFEASIBLE is proved. If it has a `buffer`,
  * either that is larger than each of its memories, or `bound` bytes are alive at one time of buffers which may be only in
  * these memories, and they hold less. If a home breaks a rule, `buffer` is its row. */
 MEMPLAN_API memplan_result memplan_choose(const memplan_problem *problem, const memplan_home *homes, size_t home_count,
