@@ -25,7 +25,7 @@ struct Round {
   i64 times;
   choice::Effort effort;
 };
-constexpr Round kFirst = {1, {10'000, 8'000'000}}, kSecond = {16, {50'000, 24'000'000}};
+constexpr Round kFirstRound = {1, {10'000, 8'000'000}}, kSecondRound = {16, {50'000, 24'000'000}};
 
 // The first of the buffers that may be in the same memories as one.
 bool is_first_of_its_kind(const memplan_home *homes, std::size_t count, std::size_t buffer) {
@@ -91,7 +91,7 @@ class Choosing {
   i64 unit_ = 1, all_ = 0, dearest_ = 0;
   // The sets of buffers that do not fit into a memory together, or are not known to.
   Growing<i64> nogood_pool_, nogood_first_, nogood_item_, grounds_, worked_;
-  Round round_ = kFirst;
+  Round round_ = kFirstRound;
   i64 doubts_ = 0;
   bool is_small_ = false;
   bool is_proved_ = false;  // that no choice costs less than the plan, or that none fits
@@ -162,7 +162,7 @@ class Choosing {
       if (arena_.has_failed) return;
       raise(choice::rounded_up(choice::value_of(arena_, knapsack_, multipliers, limit_), multipliers.scale));
       if (!is_small_) continue;
-      round_ = is_measured ? kSecond : kFirst;
+      round_ = is_measured ? kSecondRound : kFirstRound;
       decompose(multipliers);
       if (is_over()) break;
       leave_room(multipliers);
@@ -257,7 +257,7 @@ class Choosing {
       const i64 room = high > kMostRoom ? std::max<i64>(2, 2 * low) : (low + high) / 2, before = result_.cost;
       if (room > kMostRoom) return;
       for (i64 x = 0; x < limit.size * limit.columns; ++x) limit.data[x] = limit_.data[x] - limit_.data[x] * room / kWhole;
-      const choice::Cheapest made = cheapest(multipliers, limit, false, most(), kFirst.effort);
+      const choice::Cheapest made = cheapest(multipliers, limit, false, most(), kFirstRound.effort);
       if (made.is_found) pack();
       // Where nothing cheaper leaves so much free, nothing cheaper leaves more.
       (!made.is_found || result_.cost != before ? high : low) = room;
@@ -366,7 +366,7 @@ class Choosing {
   // Move buffers on, those first that cost least elsewhere by the bytes and times they take, from what cannot be packed.
   void give_up(const choice::Multipliers &multipliers) {
     drop_doubts();
-    if (!is_small_ || !cheapest(multipliers, limit_, false, dearest_, kFirst.effort).is_found)
+    if (!is_small_ || !cheapest(multipliers, limit_, false, dearest_, kFirstRound.effort).is_found)
       for (i64 i = 0; i < count(); ++i) put_where_cheapest(i);
     i64 given_up = 0;
     for (i64 q = 0; q < memories() && !stop_();) {
