@@ -32,7 +32,7 @@ class CapabilityOptions(Value):
     error = OptionError
 
     time_limit_s: Seconds = Field(
-        DEFAULT_TIME_LIMIT_S, description="The answer comes within this time, from reading the files on."
+        DEFAULT_TIME_LIMIT_S, description="The time for the whole call, from reading the files to the answer."
     )
 
     @property

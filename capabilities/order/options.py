@@ -40,7 +40,7 @@ class GraphOptions(SearchOptions):
     """The options of capabilities that change the order of operations."""
 
     time_limit_s: Seconds = Field(
-        TIME_LIMIT_S, description="The answer comes within this time, from reading the files on."
+        TIME_LIMIT_S, description="The time for the whole call, from reading the files to the answer."
     )
     count_resident: bool = Field(
         False, description="Count the weights as well, because they lie in the memory that is planned."

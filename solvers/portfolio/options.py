@@ -134,7 +134,7 @@ class SolveOptions(WireValue):
     """
 
     time_limit_s: Annotated[float, Field(gt=0, allow_inf_nan=False)] = Field(
-        DEFAULT_TIME_LIMIT_S, description="The answer comes within this time, from reading the files on."
+        DEFAULT_TIME_LIMIT_S, description="The time for the whole call, from reading the files to the answer."
     )
     solver: SolverName = Field(
         "auto",

@@ -13,9 +13,9 @@ from memplan.capabilities.convert.options import target_of_name
 from memplan.planner.errors import OptionError, shown
 
 _OUTPUT = (
-    "Write the result to this file, or to standard output for -. The suffix says in which form, "
-    "and the name of the file is the prefix of the names in it. For C, a header is written beside "
-    "the source."
+    "Write the result to this file, or to standard output for -. Its suffix chooses the form. "
+    "Names in C and in linker scripts begin with the name of the file. For C, a header is written "
+    "beside the source."
 )
 
 

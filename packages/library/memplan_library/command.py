@@ -65,7 +65,12 @@ def list_(problems: Sequence[str], status: str | None, display: str | None, fold
     params=[
         _PROBLEM,
         Flag("output", "--output", "-o", metavar="FILE", help="Write to this file instead of standard output."),
-        Flag("what", default="problem", metavar="problem|plan|proof", help="Write this file of the problem."),
+        Flag(
+            "what",
+            default="problem",
+            metavar="problem|plan|proof",
+            help="The file to write: the problem, its best plan, or the certificate.",
+        ),
         _FOLDER,
     ]
 )
