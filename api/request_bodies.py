@@ -17,7 +17,7 @@ from memplan.capabilities.capability.registry import CAPABILITIES
 from memplan.capabilities.capability.wire import read_object
 from memplan.files import named
 from memplan.planner.errors import MAX_SHOWN, FormatError, InputError, OptionError, path_of, shown
-from memplan.planner.errors.did_you_mean import did_you_mean
+from memplan.planner.errors.did_you_mean import did_you_mean, meant
 from memplan.planner.formats import FORMATS, memplan_json, minimalloc_csv
 from memplan.planner.model.rows import WireValue
 from memplan.systems.reading import detect
@@ -87,8 +87,8 @@ class BodyShape:
 
     def meant(self, name: str, value: object) -> str:
         """Return the hint for an unknown field: the field that is most likely meant."""
-        if name == "kind" and isinstance(value, str) and value in CAPABILITIES:
-            return f" (did you mean POST /v1/jobs?kind={value}?)"
+        if name == "kind" and isinstance(value, str) and (kind := meant(value, CAPABILITIES)) is not None:
+            return f" (did you mean POST /v1/jobs?kind={kind}?)"
         if name in self.own:
             return f" (did you mean {self.inputs[0]}.{name}?)"
         if near := did_you_mean(name, [*self.inputs, "options"]):
@@ -184,7 +184,7 @@ def _object(body: bytes) -> dict[str, Any]:
         return read_object(body)
     except FormatError:
         if not body.strip():
-            raise FormatError("body: must not be empty, as in `curl --json @FILE`") from None
+            raise FormatError("body: must not be empty: send a problem with `curl --json @FILE`") from None
         if _FILE_NAME.fullmatch(body):
             name = body.decode().strip().removeprefix("@")
             raise FormatError(f"body: must be what is in a file, got its name: write `--json @{name}`") from None

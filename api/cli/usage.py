@@ -20,7 +20,7 @@ from memplan.planner.errors.extras import more_of_systems
 from memplan.planner.systems import systems
 
 _COMMANDS: Mapping[str, OtherWords] = {
-    "memplan": {"--version": "version"},
+    "memplan": {"--version": "version", "--help": "help man"},
     "memplan keys": {"revoke": "rm remove delete del", "add": "create new make"},
 }
 _NEAR = 0.75

@@ -187,7 +187,7 @@ def find(name: str) -> SolverRow:
         planners = reference_planners()
         words = _OTHER_WORDS | {planner.name: planner.other_names for planner in planners.values()}
         hint = did_you_mean(name.replace("_", "-"), (*BY_NAME, *planners), words)
-        rule = f"must be one of auto, {names}, or reference: and a planner's name"
+        rule = f"must be one of auto, {names}, or reference:NAME"
         raise OptionError(f"solver: {rule}, got {name!r}{hint}")
     row = BY_NAME[name]
     require(f"solver: {name}", row.needs)
