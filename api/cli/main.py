@@ -23,6 +23,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if arguments is not None:
         return _status(arguments)
     gc.disable()  # imported modules stay, so there is no garbage until a command runs
+    if sys.argv[1:2] == ["serve"]:
+        # Imported here: other commands have no template.
+        from memplan.api.http.serving.bare import start_bare
+
+        start_bare()
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # looking for some reads all that is installed
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # no product here is large, and its threads start at the import
     status = _status(arguments)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+from pathlib import Path
 from typing import Any, Literal
 
 from fastapi import FastAPI
@@ -13,9 +13,9 @@ from pydantic.json_schema import GenerateJsonSchema, models_json_schema
 
 from memplan.api.http.answers import FAIL, FAIL_HELP
 from memplan.api.http.job_models import JobChange, Terms
-from memplan.api.http.problem_details import ProblemDetails, error_answers
+from memplan.api.http.problem_details import MEDIA_TYPE, ProblemDetails, error_answers
 from memplan.api.reports.plan_formats import PLAN_FORMATS
-from memplan.api.request_bodies import BYTES, CSV, FORM, JSON, PLAN, TABLES, TEXT, body_shape
+from memplan.api.request_bodies import BYTES, FORM, JSON, PLAN, TABLES, TEXT, body_shape
 from memplan.api.requests import takes_list
 from memplan.capabilities.capability import Capability
 from memplan.capabilities.capability.registry import CAPABILITIES
@@ -26,14 +26,7 @@ from memplan.planner.model.problem import Problem
 
 NDJSON = "application/x-ndjson"
 _REF = "#/components/schemas/{model}"
-_BINARY = {"schema": {"type": "string", "format": "binary"}}
-_EVENTS_EXAMPLE = (
-    'id: 1\nevent: queued\ndata: {"at":"2026-11-20T12:00:00.000Z","state":"queued","priority":0}\n\n'
-    'id: 2\nevent: started\ndata: {"at":"2026-11-20T12:00:00.010Z","state":"running","attempt":1}\n\n'
-)
 PROBLEM_EXAMPLE: dict[str, Any] = CAPABILITIES[PLAN].example["problem"]
-_CSV_EXAMPLE = "id,lower,upper,size\nconv1,0,3,401408\nconv2,2,5,200704\n"
-_JOB_EXAMPLE = {"problem": PROBLEM_EXAMPLE, "options": {"time_limit_s": 60}, "priority": 10, "deadline_s": 600}
 _PLAN_EXAMPLE = {"status": "optimal", "peak": 602112, "placements": [{"id": "conv1", "pool": "default", "offset": 0}]}
 
 
@@ -103,17 +96,9 @@ def question_request(capability: Capability[Any]) -> dict[str, Any]:
     }
     if capability.name == PLAN:
         content |= {media: {"schema": {"type": "string"}} for media in TABLES}
-        content[CSV]["example"] = _CSV_EXAMPLE
     page = {"x-view": capability.view, "x-link": capability.link}
     offered = {name: row._asdict() for name, row in page.items() if row is not None}
     return selectable({"parameters": parameters, **_body(content), **offered})
-
-
-def question_answer(capability: Capability[Any]) -> dict[str, Any]:
-    """Describe the answer of a capability's call."""
-    if capability.name == PLAN:
-        return PLAN_ANSWER
-    return {"description": "The answer.", "content": {JSON: {"schema": _ref(capability.answer)}}}
 
 
 def _job_request() -> dict[str, Any]:
@@ -127,27 +112,11 @@ def _job_request() -> dict[str, Any]:
         *_parameters(Terms, "Where the body does not say it."),
         _parameter("name", "The job's name, that of its problem by default.", {"type": "string"}),
     ]
-    described["requestBody"]["content"][JSON] = {"schema": bodies, "example": _JOB_EXAMPLE}
+    described["requestBody"]["content"][JSON] = {"schema": bodies}
     return described
 
 
-def _batch_request() -> dict[str, Any]:
-    lines = {"type": "string", "description": "A submission a line: a problem, or one with options."}
-    whole = {"type": "object", "required": ["submissions"], "additionalProperties": False}
-    whole["properties"] = {"submissions": {"type": "array", "items": {"type": "object"}}}
-    content = {
-        NDJSON: {"schema": lines, "example": "".join(json.dumps(one) + "\n" for one in _SUBMISSIONS)},
-        JSON: {"schema": whole, "example": {"submissions": _SUBMISSIONS}},
-    }
-    return {"parameters": question_request(CAPABILITIES[PLAN])["parameters"], **_body(content)}
-
-
-EVENTS_ANSWER = {
-    "description": "Events, each with its number, its JSON, and its kind: "
-    "queued, started, better, progress, retried or finished.",
-    "content": {"text/event-stream": {"example": _EVENTS_EXAMPLE}},
-}
-PLAN_ANSWER: dict[str, Any] = {
+_PLAN_ANSWER: dict[str, Any] = {
     "description": "The plan; as CSV or as tables of memories where the caller's Accept prefers it and there is one.",
     "content": {
         **{row.media_type: {"schema": {"type": "string"}} for row in PLAN_FORMATS.values()},
@@ -157,31 +126,6 @@ PLAN_ANSWER: dict[str, Any] = {
         },
     },
 }
-RESULT_ANSWER: dict[str, Any] = {
-    "description": "The answer of the call of the job's kind.",
-    "content": {**PLAN_ANSWER["content"], JSON: {"schema": {}}, TEXT: {"schema": {"type": "string"}}},
-}
-REQUEST_ANSWER: dict[str, Any] = {
-    "description": "The body as it came, with its media type.",
-    "content": {JSON: {"schema": {}}, BYTES: _BINARY},
-}
-PROBLEM_ANSWER: dict[str, Any] = {
-    "description": "The problem; what is absent or default is left out.",
-    "content": {JSON: {"schema": _ref(Problem), "example": PROBLEM_EXAMPLE}},
-}
-KNOWN_PLAN_ANSWER: dict[str, Any] = {
-    "description": "The plan in canonical form: buffers and pools by number, bytes in units of the problem.",
-    "headers": {
-        "ETag": {"schema": {"type": "string"}, "description": "Changes when a better plan is known."},
-        "Cache-Control": {"schema": {"type": "string"}, "description": "Immutable once nothing can be better."},
-    },
-    "content": {JSON: {"schema": _ref(Plan)}},
-}
-_SUBMISSIONS = [PROBLEM_EXAMPLE | {"id": "first"}, {"id": "second", "problem": PROBLEM_EXAMPLE}]
-BATCH_ANSWER: dict[str, Any] = {
-    "description": 'A line for each submission: {"index", "id", "plan"} or {"index", "id", "error"}, problem details.',
-    "content": {NDJSON: {"schema": {"type": "string"}}},
-}
 
 
 class _Quiet(GenerateJsonSchema):
@@ -190,34 +134,54 @@ class _Quiet(GenerateJsonSchema):
     ignored_warning_kinds = GenerateJsonSchema.ignored_warning_kinds | {"non-serializable-default"}
 
 
-def _requests() -> dict[str, dict[str, Any]]:
-    """Describe what is sent to each call that reads its body itself."""
-    change = _body({JSON: {"schema": JobChange.model_json_schema(), "example": {"name": "nightly"}}})
-    return {
-        **{capability.path: {"post": question_request(capability)} for capability in CAPABILITIES.values()},
+def _calls() -> dict[str, dict[str, Any]]:
+    """Describe, by path and method, what is sent to calls that read their bodies themselves, and what they answer."""
+    contents = {**_PLAN_ANSWER["content"], JSON: {"schema": {}}, TEXT: {"schema": {"type": "string"}}}
+    result = {"description": "The answer of the call of the job's kind.", "content": contents}
+    questions = {capability.path: {"post": _question(capability)} for capability in CAPABILITIES.values()}
+    return questions | {
         "/v1/jobs": {"post": _job_request()},
-        "/v1/jobs/{job_id}": {"patch": change},
-        "/v1/batch": {"post": _batch_request()},
+        "/v1/jobs/{job_id}/plan": {"get": selectable({"responses": {"200": _PLAN_ANSWER}})},
+        "/v1/jobs/{job_id}/result": {"get": selectable({"responses": {"200": result}})},
+        "/v1/plans/{problem_hash}": {"get": selectable({})},
+        "/v1/batch": {"post": {"parameters": question_request(CAPABILITIES[PLAN])["parameters"]}},
     }
+
+
+def _question(capability: Capability[Any]) -> dict[str, Any]:
+    answer = _PLAN_ANSWER
+    if capability.name != PLAN:
+        answer = {"description": "The answer.", "content": {JSON: {"schema": _ref(capability.answer)}}}
+    return {**question_request(capability), "responses": {"200": answer}}
 
 
 def describe(app: FastAPI) -> None:
     """Add bodies, their models, and the refusals for missing keys to the app's own description, once it is wanted."""
 
-    def described() -> dict[str, Any]:
+    def openapi() -> dict[str, Any]:
         if app.openapi_schema is None:
             schema = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
-            deep_dict_update(schema["paths"], _requests())
-            models: list[type[BaseModel]] = [Problem, Plan, ProblemDetails]
+            # Imported here: few servers describe themselves.
+            from tomllib import loads
+
+            described = loads(Path(__file__).with_name("calls.toml").read_text(encoding="utf-8"))
+            errors = described.pop("errors")
+            for calls in (_calls(), described):
+                deep_dict_update(schema["paths"], calls)
+            models: list[type[BaseModel]] = [Problem, Plan, ProblemDetails, JobChange]
             for capability in CAPABILITIES.values():
                 models += [_body_model(capability), *capability.answers]
             wanted: list[tuple[type[BaseModel], Literal["validation"]]] = [(one, "validation") for one in models]
             _, schemas = models_json_schema(wanted, ref_template=_REF, schema_generator=_Quiet)
             schema.setdefault("components", {}).setdefault("schemas", {}).update(schemas["$defs"])
-            for call in (call for calls in schema["paths"].values() for call in calls.values() if "security" in call):
-                more = error_answers(401, 403, 429, 503, *((408,) if "requestBody" in call else ()))
-                call["responses"] = {str(status): answer for status, answer in more.items()} | call["responses"]
+            for call in (call for calls in schema["paths"].values() for call in calls.values()):
+                if "security" in call:
+                    more = error_answers(401, 403, 429, 503, *((408,) if "requestBody" in call else ()))
+                    call["responses"] = {str(status): answer for status, answer in more.items()} | call["responses"]
+                for status, answer in call["responses"].items():
+                    if MEDIA_TYPE in answer.get("content", ()):
+                        answer["description"] = errors[status]
             app.openapi_schema = schema
         return app.openapi_schema
 
-    app.openapi = described  # type: ignore[method-assign]
+    app.openapi = openapi  # type: ignore[method-assign]

@@ -186,21 +186,6 @@ async def _http(request: Request, error: Exception) -> Response:
 
 
 def error_answers(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """Describe, for OpenAPI, the errors that a call can answer with."""
-    says = {
-        400: "The body is not JSON, or not CSV.",
-        401: "No key came, or none that is known or still holds.",
-        403: "The key is not for this call.",
-        404: "Nothing is there, or nothing that the caller may see.",
-        408: "The body took too long to come.",
-        409: "What it is about is in a state that does not allow it.",
-        413: "The body, or the problem in it, is larger than this server takes.",
-        415: "The body's media type is not known.",
-        417: "The answer, as 200 has it, where `fail` is wanted and the command would fail.",
-        422: "The problem, the plan or an option breaks a rule.",
-        429: "Every place or quota is taken: try again after the seconds that Retry-After gives.",
-        503: "The service cannot solve or store for now.",
-        504: "There was no answer within the time limit: a longer one, or less load, may bring it.",
-    }
-    schema = {"$ref": "#/components/schemas/ProblemDetails"}
-    return {status: {"description": says[status], "content": {MEDIA_TYPE: {"schema": schema}}} for status in statuses}
+    """Describe, for OpenAPI, the errors that a call can answer with; their words are in `calls.toml`."""
+    content = {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/ProblemDetails"}}}
+    return {status: {"content": content} for status in statuses}

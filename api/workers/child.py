@@ -27,7 +27,6 @@ from memplan.solvers.processes.harden import take_at_most
 from memplan.solvers.processes.parent import Parent
 from memplan.solvers.search.control import Deadline
 
-LOG_FORMAT = "MEMPLAN_LOG_FORMAT"
 Ids = tuple[str | None, str | None]
 """The ids of a task's request and job, for the lines of the log."""
 _REPORT_EVERY_S, _RESULT_EVERY_S = 0.25, 1.0
@@ -148,7 +147,7 @@ def main() -> None:
 
 
 def _run(line: Line) -> None:
-    logging.config.dictConfig(log_config("json" if os.environ.get(LOG_FORMAT) == "json" else "text"))
+    logging.config.dictConfig(log_config("json" if os.environ.get("MEMPLAN_LOG_FORMAT") == "json" else "text"))
     load_all()
     fork_always(line)
     gc.enable()

@@ -13,7 +13,6 @@ from memplan.api.faults import Fault, FaultError, Faults
 from memplan.api.logs import JOB, REQUEST
 from memplan.api.refusals import NotInTimeError, UnavailableError
 from memplan.api.settings import Settings
-from memplan.api.workers.child import LOG_FORMAT
 from memplan.api.workers.task import LostWorkersError, Task, TooMuchMemoryError
 from memplan.api.workers.template import ForkedChild, Template
 from memplan.planner import errors
@@ -42,7 +41,7 @@ class ChildPool:
             _PART_OF_MEMORY * machine_memory() / max(1, settings.solves)
         )
         self._niceness = settings.niceness
-        self._template = Template({LOG_FORMAT: settings.log_format})
+        self._template = Template()
         self._changing = threading.Lock()
         self._idle: list[ForkedChild] = []
         self._all: set[ForkedChild] = set()

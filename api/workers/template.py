@@ -6,6 +6,7 @@ A process that starts loads for more than a second; a fork is ready after some m
 from __future__ import annotations
 
 import gc
+import multiprocessing
 import os
 import signal
 import socket
@@ -13,7 +14,6 @@ import struct
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping
 
 from memplan.solvers.processes.child import ChildProcess, Forked, started
 
@@ -28,8 +28,7 @@ FORKED: list[Line] = []
 class Template:
     """The parent's side of a template, started for the first fork and restarted if it is gone. Thread-safe."""
 
-    def __init__(self, environment: Mapping[str, str]) -> None:
-        self._environment = environment
+    def __init__(self) -> None:
         self._line: socket.socket | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self._asking = threading.Lock()
@@ -86,16 +85,18 @@ class Template:
             return FORKED.pop()
         ours, its = socket.socketpair()
         with its:
-            self._process = started(_MODULE, self._environment, _STDERR, its.fileno())
+            self._process = started(_MODULE, None, _STDERR, its.fileno())
         return ours
 
     def _forget(self) -> None:
         if self._line is not None:
             self._line.close()
             self._line = None
-            if self._process is not None:  # one that was forked is another's child, and ends with its line
+            if self._process is not None:
                 self._process.kill()
                 self._process.wait()
+            else:
+                multiprocessing.active_children()  # one that was forked ends with its line; this waits for its end
 
 
 class ForkedChild(ChildProcess):

@@ -14,7 +14,7 @@ from memplan.solvers.processes.threads import SETTING
 _NEEDED = frozenset(
     {
         *("PATH", "HOME", "USER", "LANG", "LANGUAGE", "TZ", "TMPDIR", "TEMP", "TMP", "SYSTEMROOT"),
-        *("LD_LIBRARY_PATH", "VIRTUAL_ENV", SETTING),
+        *("LD_LIBRARY_PATH", "LD_PRELOAD", "GLIBC_TUNABLES", "VIRTUAL_ENV", SETTING, "MEMPLAN_LOG_FORMAT"),
     }
 )
 _NEEDED_PREFIXES = ("LC_", "PYTHON", "MALLOC_", "OMP_", "OPENBLAS_", "MKL_", "DASK_", "COV")

@@ -148,6 +148,21 @@ def test_the_process_that_servers_are_forked_from_has_no_secret_and_is_replaced_
 
 
 @pytest.mark.slow
+def test_a_server_of_one_process_begins_without_secrets_and_replaces_its_template(tmp_path: Path) -> None:
+    only = server("server", tmp_path, workers="0", admin_key="secret" * 8)
+    with machines(only):
+        assert only.process is not None
+        process = psutil.Process(only.process.pid)
+        [template] = process.children()
+        around = (process, *process.children(recursive=True))
+        assert all("secret" not in text for each in around for text in each.environ().values())
+        assert template.cmdline() == process.cmdline(), "it is forked, and loads nothing"
+        template.kill()
+        soon(lambda: answers(f"{only.url}/readyz") and template not in process.children(), "another takes its place")
+        assert len(process.children()) == 1
+
+
+@pytest.mark.slow
 def test_server_processes_end_with_their_parent(tmp_path: Path) -> None:
     both = server("server", tmp_path, processes="2", workers="0")
     with machines(both):

@@ -20,7 +20,7 @@ from memplan.api.faults import BODY
 from memplan.api.http.answers import Wanted
 from memplan.api.http.app_state import Service
 from memplan.api.http.auth import caller_of, may
-from memplan.api.http.openapi import BATCH_ANSWER, NDJSON
+from memplan.api.http.openapi import NDJSON
 from memplan.api.http.problem_details import error_answer, error_answers
 from memplan.api.http.receiving import media_type, read_body
 from memplan.api.options import Options
@@ -44,7 +44,7 @@ _NOTHING = b'{"buffers":[]}'
     "/v1/batch",
     summary="Plan many problems",
     response_class=Response,
-    responses={200: BATCH_ANSWER, **error_answers(400, 401, 403, 408, 413, 415, 422, 429, 503)},
+    responses=error_answers(400, 401, 403, 408, 413, 415, 422, 429, 503),
     dependencies=[may("plan"), Depends(Service.stream)],
 )
 async def batch(request: Request) -> Response:

@@ -14,7 +14,6 @@ from memplan.api.http.answers import Wanted, format_accepted, plan_response
 from memplan.api.http.app_state import Service
 from memplan.api.http.auth import may
 from memplan.api.http.job_models import PATH
-from memplan.api.http.openapi import PLAN_ANSWER, PROBLEM_ANSWER, REQUEST_ANSWER, RESULT_ANSWER, selectable
 from memplan.api.http.problem_details import error_answers, problem_details
 from memplan.api.http.routes.jobs import job_of_caller
 from memplan.api.request_bodies import JSON, PLAN, TEXT
@@ -29,19 +28,18 @@ from memplan.planner.model.problem import Problem
 router = APIRouter()
 
 
-def _route(part: str, answer: dict[str, Any], **more: Any) -> Callable[..., Any]:
+def _route(part: str) -> Callable[..., Any]:
     """Return the decorator of the route that answers with a part of a job."""
     return router.get(
         f"{PATH}/{{job_id}}/{part}",
         summary=f"Fetch a job's {'answer' if part == 'result' else part}",
         response_class=Response,
-        responses={200: answer, **error_answers(401, 403, 404, 429, 503)},
+        responses=error_answers(401, 403, 404, 429, 503),
         dependencies=[may("read")],
-        **more,
     )
 
 
-@_route("plan", PLAN_ANSWER, openapi_extra=selectable({}))
+@_route("plan")
 async def plan(request: Request, job_id: str) -> Response:
     """Answer with the best plan so far, verified; it is the final one once the job has ended.
 
@@ -54,7 +52,7 @@ async def plan(request: Request, job_id: str) -> Response:
     return await _shaped(request, job)
 
 
-@_route("result", RESULT_ANSWER, openapi_extra=selectable({}))
+@_route("result")
 async def result(request: Request, job_id: str) -> Response:
     """Answer as the call of the job's kind does, with the best so far; it is the final one once the job has ended.
 
@@ -63,7 +61,7 @@ async def result(request: Request, job_id: str) -> Response:
     return await _shaped(request, await job_of_caller(request, job_id))
 
 
-@_route("problem", PROBLEM_ANSWER)
+@_route("problem")
 async def problem(request: Request, job_id: str) -> Response:
     """Answer with the problem that a job plans, as it was submitted: what `POST /v1/plan` takes."""
     job = await job_of_caller(request, job_id)
@@ -74,7 +72,7 @@ async def problem(request: Request, job_id: str) -> Response:
     return Response(memplan_json.write_problem(problem), media_type=JSON)
 
 
-@_route("request", REQUEST_ANSWER)
+@_route("request")
 async def sent(request: Request, job_id: str) -> Response:
     """Answer with the body that was submitted, which the call of the job's kind takes."""
     head, body = await _request_of(request, await job_of_caller(request, job_id))

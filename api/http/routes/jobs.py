@@ -25,7 +25,6 @@ from memplan.api.http.job_models import (
     job_list,
     server_sent,
 )
-from memplan.api.http.openapi import EVENTS_ANSWER
 from memplan.api.http.problem_details import error_answers
 from memplan.api.http.receiving import media_type, read_body
 from memplan.api.http.submissions import read_new_job
@@ -95,11 +94,7 @@ async def look(request: Request, job_id: str) -> JobAnswer:
     f"{PATH}/{{job_id}}/events",
     summary="Follow a job",
     response_class=Response,
-    responses={
-        200: EVENTS_ANSWER,
-        204: {"description": "It has ended."},
-        **error_answers(401, 403, 404, 422, 429, 503),
-    },
+    responses=error_answers(401, 403, 404, 422, 429, 503),
     dependencies=[may("read"), Depends(Service.stream)],
 )
 async def events(request: Request, job_id: str, last_event_id: LastEventId = None) -> Response:

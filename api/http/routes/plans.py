@@ -12,7 +12,6 @@ from fastapi import APIRouter, Path, Request, Response
 from memplan.api.http.answers import Wanted
 from memplan.api.http.app_state import Service
 from memplan.api.http.auth import may
-from memplan.api.http.openapi import KNOWN_PLAN_ANSWER, selectable
 from memplan.api.http.problem_details import error_answers, problem_details
 from memplan.api.request_bodies import JSON, PLAN
 from memplan.api.service.cache.cached_plan import CachedPlan
@@ -31,12 +30,7 @@ ProblemHash = Annotated[str, Path(json_schema_extra={"pattern": f"^{HASH.pattern
     "/v1/plans/{problem_hash}",
     summary="Fetch a known plan",
     response_class=Response,
-    responses={
-        200: KNOWN_PLAN_ANSWER,
-        304: {"description": "It is still the plan of this ETag."},
-        **error_answers(404),
-    },
-    openapi_extra=selectable({}),
+    responses=error_answers(404),
     dependencies=[may("read")],
 )
 async def known_plan(request: Request, problem_hash: ProblemHash) -> Response:

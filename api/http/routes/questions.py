@@ -17,7 +17,6 @@ from memplan.api.faults import BODY
 from memplan.api.http.answers import Wanted, format_accepted, plan_response
 from memplan.api.http.app_state import Service
 from memplan.api.http.auth import caller_of, may
-from memplan.api.http.openapi import question_answer
 from memplan.api.http.problem_details import error_answers
 from memplan.api.http.receiving import media_type, read_body
 from memplan.api.metrics import LATE_S, LOOKUP
@@ -195,6 +194,6 @@ for _capability in CAPABILITIES.values():
         deprecated=bool(rows()[_capability.name].deprecated) or None,
         description=_capability.help,
         response_class=Response,
-        responses={200: question_answer(_capability), **error_answers(400, 413, 415, 417, 422, 429, 504)},
+        responses=error_answers(400, 413, 415, 417, 422, 429, 504),
         dependencies=[may("plan")],
     )

@@ -52,10 +52,7 @@ async def readyz(request: Request) -> Health | Response:
     "/metrics",
     summary="What was counted",
     response_class=Response,
-    responses={
-        200: {"description": "Prometheus' text format.", "content": {"text/plain": {"schema": {"type": "string"}}}},
-        **error_answers(401, 403, 429, 503),
-    },
+    responses=error_answers(401, 403, 429, 503),
     dependencies=[may("read")],
 )
 async def metrics(request: Request) -> Response:

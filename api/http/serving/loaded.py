@@ -6,7 +6,12 @@ import gc
 import signal
 from importlib import import_module
 
+from pydantic import BaseModel
+
 gc.disable()  # loaded modules stay; each fork collects only its own garbage
+BaseModel.model_config["defer_build"] = True  # FastAPI's models are of descriptions, which few servers give
+import_module("fastapi.openapi.models")
+del BaseModel.model_config["defer_build"]
 for _name in ("memplan.api.http.app", "memplan.api.workers.child"):
     import_module(_name)
 import_module("memplan.api.readiness").load_all()

@@ -10,6 +10,7 @@ import time
 from contextlib import suppress
 from ipaddress import ip_address
 
+from memplan.api.http.serving.bare import fork_template
 from memplan.api.http.serving.several import config, serve_by_several, take_all_descriptors
 from memplan.api.logs import log_config
 from memplan.api.settings import Settings, read_settings, unknown_names
@@ -28,6 +29,7 @@ def serve(host: str, port: int, without_keys: bool = False) -> None:
 
     Raises OptionError, also if the store is unusable, or if keys are required but none exists.
     """
+    fork_template()
     settings = read_settings()
     if settings.has_secrets:
         keep_to_itself()

@@ -16,13 +16,12 @@ from uvicorn._subprocess import subprocess_started
 from uvicorn.supervisors import Multiprocess, multiprocess
 
 from memplan.api.metrics import COUNTS_FOLDER
-from memplan.api.workers.child import LOG_FORMAT, run_template
+from memplan.api.workers.child import run_template
 from memplan.api.workers.template import FORKED
 from memplan.solvers.processes.harden import plain_environment
 
 _FORKS = multiprocessing.get_context("forkserver")
 _LOADED = "memplan.api.http.serving.loaded"
-_SHOWN = (COUNTS_FOLDER, LOG_FORMAT)
 
 
 def begin_forks() -> None:
@@ -31,7 +30,7 @@ def begin_forks() -> None:
     It has no secrets, as the readers of files, which are forked from it, must have none.
     """
     own = dict(os.environ)
-    shown = plain_environment() | {name: own[name] for name in _SHOWN if name in own}
+    shown = plain_environment() | {COUNTS_FOLDER: own[COUNTS_FOLDER]}
     os.environ.clear()
     os.environ.update(shown)
     _FORKS.set_forkserver_preload([_LOADED])
