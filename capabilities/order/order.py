@@ -72,19 +72,17 @@ def order(graph: OperationGraph, options: OrderOptions = OrderOptions(), control
     )
     if ways:
         result = with_cheapest_ways(first, result, ways, options.alignment, running)
-    changes: dict[str, object] = {}
-    if options.with_plan and result.placed_peak is not None:
-        changes["planned"] = result.placed
-    if options.with_certificate:
-        limit_s = min(CERTIFICATE_S, running.left_s)
-        changes["certificate"] = certify_order(asked, result, time_limit_s=limit_s)
-    return result.model_copy(update=changes)
+    planned = result.placed if options.with_plan and result.placed_peak is not None else None
+    limit_s = min(CERTIFICATE_S, running.left_s)
+    certificate = certify_order(asked, result, time_limit_s=limit_s) if options.with_certificate else None
+    return result.model_copy(update={"planned": planned, "certificate": certificate})
 
 
 def lines(found: OrderAnswer) -> Iterator[str]:
     """Yield the rows of a table for people."""
     share = f" ({100 * found.saved_bytes / found.given_peak:.1f} %)" if found.given_peak else ""
-    yield f"operations   {len(found.order):>20,}"
+    count = len({*found.order})
+    yield f"operations   {count:>20,}" + (f", in {len(found.order):,} runs" if count < len(found.order) else "")
     yield f"given peak   {found.given_peak:>20,} bytes"
     yield f"best peak    {found.peak:>20,} bytes, {found.status}"
     if found.recomputed is not None and found.recomputed.points:

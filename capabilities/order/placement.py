@@ -90,7 +90,7 @@ def order_and_pose(
         rest = min(rest, max(_LEAST_S, passed))
     with control.within(rest).watched(WORK_PER_S) as watched:
         search.use(watched)
-        best = _PlannedOrders(inside.graph, search, order, pose, watched, rest).best(goal)
+        best = PlannedOrders(inside.graph, search, order, pose, watched, rest).best(goal)
     return search.answer(best.order, control, PlanAndProblem(problem=best.problem, plan=best.plan))
 
 
@@ -105,10 +105,10 @@ class _PlannedOrder(NamedTuple):
 
 
 @dataclass(eq=False)
-class _PlannedOrders:
+class PlannedOrders:
     """The orders planned so far, and their best plan; `own` is the order found by the search.
 
-    `rest_s` is what a deterministic search may spend yet, and `least` the peak of the best plan.
+    `rest_s` is what a deterministic search may spend yet, `least` the peak of the best plan; one of `enough` ends it.
     """
 
     graph: OperationGraph
@@ -117,6 +117,7 @@ class _PlannedOrders:
     pose: Pose
     left: Control
     rest_s: float
+    enough: int = 0
     planned: list[_PlannedOrder] = field(default_factory=list)
     seen: set[tuple[int, ...]] = field(default_factory=set)
     least: float = inf
@@ -133,7 +134,7 @@ class _PlannedOrders:
         self._take_each([*preferred[:1], self.own, *([given_order] if goal == "placed" else ())])
         self._take_each(self._by_chance(goal))
         for planned in sorted(self.planned, key=lambda planned: planned.quality)[:_LONG]:
-            if not (self.least <= self.peak or self._is_over):
+            if not (self.least <= max(self.peak, self.enough) or self._is_over):
                 self._improve(planned)
         near = min((row.plan.peak or 0 for row in self.planned if row.order in preferred), default=inf)
         # The order of the search has a perfect plan, but the quick look found none for the nearest equal: look at the
@@ -162,7 +163,7 @@ class _PlannedOrders:
     def _take_each(self, orders: Iterable[tuple[int, ...]]) -> None:
         """Plan orders, at least one, until a plan needs only the live bytes."""
         for order in orders:
-            if self.least <= self.peak or self._is_late(_ONE) or (self.planned and self._is_over):
+            if self.least <= max(self.peak, self.enough) or self._is_late(_ONE) or (self.planned and self._is_over):
                 return
             self._take(order)
 

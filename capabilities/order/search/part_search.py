@@ -43,7 +43,7 @@ class PartSearch:
     def __init__(self, graph: MacroGraph, part: OrderPart, starts: Sequence[list[int]], control: Control) -> None:
         self.part = part
         self._given = starts[0]
-        self._graph, self._control = graph, control
+        self._graph, self._control, self._goal = graph, control, 0
         self.order: list[int] = []
         self.peak = self._narrowed = 2**63 - 1
         self._wide: list[int] = []
@@ -70,9 +70,9 @@ class PartSearch:
         order = self._given if self.part.peak(self._given) <= peak else self.order
         return [self.part.members[k] for k in order]
 
-    def use(self, control: Control) -> None:
-        """Continue the search under another control."""
-        self._control = control
+    def use(self, control: Control, goal: int = 0) -> None:
+        """Continue the search under another control, down to a peak of `goal`."""
+        self._control, self._goal = control, goal
 
     def another(self, budget: int, seed: int) -> list[int] | None:
         """Return the members in a random order within a budget, None if none is found quickly."""
@@ -86,8 +86,8 @@ class PartSearch:
         return self.members_within(budget) if self.peak <= budget else None
 
     def is_open(self, floor: int) -> bool:
-        """True if a lower peak is possible and matters, which it does not below `floor`."""
-        return max(self.bound, floor) < self.peak
+        """True if a lower peak is possible and matters, which it does not below `floor` or the goal."""
+        return max(self.bound, floor, self._goal) < self.peak
 
     def advance(self, floor: int) -> None:
         """Do one round of work: cheap steps first; each later round takes several times as long."""
@@ -100,8 +100,7 @@ class PartSearch:
                 self._take(outcome, _GREEDY)
             if n <= _SLOW:
                 self._bisect(floor, n + 100)
-            if self.is_open(floor):
-                self._raise_by_cuts(floor)
+            self._raise_by_cuts(floor)
         else:
             if n >= _WINDOWED:
                 self._narrow(floor)
@@ -193,6 +192,8 @@ class PartSearch:
         if self._goes_on(floor):
             for order in narrowed(self._graph, self.part, start, max(self.bound, floor), self._control, seed):
                 self._offer(order)
+                if not self.is_open(floor):
+                    break
             self._narrowed = self.peak
 
 

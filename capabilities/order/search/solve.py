@@ -214,11 +214,11 @@ class OrderSearch:
             done += reduced.operations_of(members)
         return StateWitness(tuple(done))
 
-    def use(self, left: Control) -> None:
-        """Continue the search under another control."""
+    def use(self, left: Control, goal: int = 0) -> None:
+        """Continue the search under another control, until an order has a peak of at most `goal`."""
         self._left = left
         for search in self._searches:
-            search.use(left)
+            search.use(left, goal)
 
     def another(self, budget: int, seed: int) -> tuple[int, ...] | None:
         """Return a random order within a budget, None if none is found quickly."""

@@ -3,43 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 
 from memplan.capabilities.order.answer import OrderAnswer, Recomputed, RecomputedPoint
 from memplan.capabilities.order.options import OrderOptions
-from memplan.capabilities.order.search.solve import LARGE, WORK_PER_S, bound_unsearched, order_unplanned
-from memplan.planner.errors import InputError
+from memplan.capabilities.order.search.solve import LARGE, WORK_PER_S
 from memplan.planner.operations.costs import costs_of
 from memplan.planner.operations.graph import OperationGraph
-from memplan.planner.operations.order_check import peak_of
 from memplan.solvers.search.control import Control, silent
 from memplan_recompute.away import Away
 from memplan_recompute.descent import Descent
-from memplan_recompute.least import LARGEST_BOUNDED, away_of, least_work
+from memplan_recompute.least import LARGEST_BOUNDED, away_of
+from memplan_recompute.limits import Known, aimed, cheapest, points_within, settled
+from memplan_recompute.ordering import Ordering
 from memplan_recompute.points import PLANNED_S, points_of
-from memplan_recompute.rewrite import rewritten
 from memplan_recompute.search import DropSearch
 from memplan_recompute.snapshots import LARGEST
 from memplan_recompute.states import can_search
-from memplan_recompute.stays import Drops, Stays
+from memplan_recompute.stays import Stays
 
 _ORDER_SHARE, _SEARCH_SHARE = 0.2, 0.5
 """The parts of the time for the order without clones, and for the search of drops; the rest orders and plans."""
-_LARGE_ORDER_SHARE, _LARGE_PLAN_SHARE = 0.6, 0.8
-"""The parts for large graphs, where a better order gains more than running operations again: the part of the time for
-the order, and the part of the rest for its plan."""
+_LARGE_ORDER_SHARE = 0.6
+"""The part of the time for the order of a large graph, as a better one gains more than running operations again."""
+_PLAN_SHARE, _MIDDLE_PLAN_SHARE, _LARGE_PLAN_SHARE = 0.5, 0.25, 0.8
+"""The parts of the time that is left for the first plan of small, middle and large graphs."""
 _REST_SHARE = 0.2
 """The part of the time that is kept for ordering and planning the programs that were found."""
 _WITHOUT_SHARE = 0.5
 """The part of the time for programs without a link, where there is one."""
-_AIMS, _AIM_SHARE, _MARGIN = 8, 0.25, 0.003
-"""For large graphs: the most programs that are planned to meet a limit, the part of the time left for the search of
-each, and the margin below the limit that each of them adds."""
-_BISECTIONS = 8
-_STATES_OF_A_POINT = 20_000
-"""The states searched for each point without a limit."""
-_MOST_LOWER = 8
-"""The number of lower programs planned when plans of others exceed the limit."""
 
 
 def recompute(graph: OperationGraph, options: OrderOptions, control: Control) -> OrderAnswer:
@@ -64,68 +56,139 @@ def _without_link(
 ) -> tuple[OrderAnswer, Sequence[Sequence[int]]]:
     """Return the answer, and the programs that were found on the way to a limit with a link."""
     limit_s = control.left_s
-    costs = costs_of(graph)
-    most = None if options.extra_cost is None else int(options.extra_cost * sum(costs))
     order_s = _ORDER_SHARE * limit_s
     if len(graph.ops) > LARGEST:
         order_s = max(0, min(_LARGE_ORDER_SHARE * limit_s, limit_s - PLANNED_S * len(graph.ops)))
-    base = order_unplanned(graph, control.within(order_s))
+    ordering = Ordering(graph, control.within(order_s))
+    base = ordering.answer
     first_answer = base.unplanned(options.within)
     (control.note or silent)(first_answer)
-    ordered = base.ordered or graph
-    if len(ordered.ops) > LARGE and control.is_over:
+    if len(ordering.graph.ops) > LARGE and control.is_over:
         return first_answer, ()
-    # Of so many operations no engine finds programs: what is left when these are planned is for the bound.
-    is_planned_first = options.within is not None and len(ordered.ops) > LARGEST_BOUNDED
-    descent, programs, sequences = None, list[list[int]](), list[list[int]]()
-    if not is_planned_first:
-        with control.within(_SEARCH_SHARE * limit_s).watched(WORK_PER_S) as watched:
-            descent = Descent(DropSearch(Stays(ordered, base.order, costs, watched.raised), watched))
-            programs = _programs(descent, options, most)
-            if options.link and options.within is not None:
-                runs = (descent.search.stays.run(drops) for drops in descent.above(options.within))
-                sequences = [row for row in runs if row]
-    share = control if control.counts_work else control.within(control.left_s - _REST_SHARE * limit_s)
-    away = away_of(ordered, costs)
-    known = _Known({})
-    if options.within is not None and not is_planned_first:
-        known = _least(ordered, costs, options.within, [base.order, *programs], share, away)
-        programs += known.programs
-    elif options.within is None and most is None and can_search(ordered, costs):
-        known = _settled(ordered, costs, [base.order, *programs], share, away)
-        programs = known.programs
-    rest = control.within((1 - _ORDER_SHARE - _SEARCH_SHARE) * limit_s) if control.counts_work else control
-    # Without clones first, then the lowest: whatever the time is, these are planned.
-    every = [base.order, *reversed(programs)]
-    if options.within is None:
-        points = points_of(ordered, costs, every, rest)
-    elif descent is None:
-        points = _aimed(ordered, costs, base.order, share, options.within)
-        known = _Known({options.within: 0})
+    costs, within = costs_of(graph), options.within
+    search = _Search(ordering.graph, costs, base.order, options, limit_s)
+    first = search.first(control) if within is not None and base.peak <= within else None
+    if within is not None and first is not None and first.peak <= within:
         # Nothing costs less than a program without clones that is within.
-        if points and (points[0].peak > options.within or points[0].extra_cost > 0):
-            known = _least(ordered, costs, options.within, [point.order for point in points], control, away)
+        found = _Found([first], Known({within: 0}), away_of(ordering.graph, costs))
+    elif within is None or base.lower_bound > within or len(graph.ops) > LARGEST:
+        found = search.run(first, control)
     else:
-        points = _points_within(ordered, costs, every, rest, options.within, descent)
-    if not points:
+        with ordering.beside(costs, within, first, control) as order:
+            found = search.run(first, order.control)
+            # Where something must run again within the limit, no order is.
+            point = None if found.known.proves_cost(within) else order.point()
+        if point is not None and point.peak <= within:
+            found = replace(found, points=[point], known=Known({within: 0}))
+        elif point is not None and found.points and point.peak < found.points[0].peak:
+            found = replace(found, points=[point, *found.points[1:]])
+    if not found.points:
         return first_answer, ()
-    points = [_bounded(point, known.bounds, away) for point in undominated(points, options, most)]
+    points = undominated(found.points, options, search.most)
+    points = [_bounded(point, found.known.bounds, found.away) for point in points]
     if options.with_plan:
         points = [point.model_copy(update={"planned": point.placed}) for point in points]
-    return _answer(graph, base, points, known, options, control, away), sequences
+    return _answer(graph, base, points, found, options, control), found.sequences
+
+
+@dataclass(frozen=True)
+class _Found:
+    """The points of programs, what is known of costs, and the programs on the way to a limit with a link."""
+
+    points: list[RecomputedPoint]
+    known: Known
+    away: Away | None
+    sequences: Sequence[Sequence[int]] = ()
+
+
+class _Search:
+    """The search for programs of a graph, from an order of it; `most` is the largest extra cost, or None."""
+
+    def __init__(
+        self,
+        graph: OperationGraph,
+        costs: Sequence[int],
+        order: Sequence[int],
+        options: OrderOptions,
+        limit_s: float,
+    ) -> None:
+        self._graph, self._costs, self._order, self._options, self._limit_s = graph, costs, order, options, limit_s
+        self.most = None if options.extra_cost is None else int(options.extra_cost * sum(costs))
+        # Of so many operations no engine finds programs: what is left when these are planned is for the bound.
+        self.is_planned_first = options.within is not None and len(graph.ops) > LARGEST_BOUNDED
+
+    def first(self, control: Control) -> RecomputedPoint | None:
+        """Return the point of the order, None if there was no time for any."""
+        if self.is_planned_first:
+            is_large = len(self._graph.ops) > LARGEST
+            share = self._but_for_plans(control).child(_LARGE_PLAN_SHARE if is_large else _MIDDLE_PLAN_SHARE)
+        else:
+            share = self._for_plans(control) if control.counts_work else control.child(_PLAN_SHARE)
+        points = points_of(self._graph, self._costs, [self._order], share)
+        return points[0] if points else None
+
+    def run(self, first: RecomputedPoint | None, control: Control) -> _Found:
+        """Return what is found until the control ends the search; `first` is the order's point if it was planned."""
+        if self._options.within is not None and self.is_planned_first:
+            return self._planned_first(self._options.within, first, control)
+        return self._planned_last(first, control)
+
+    def _planned_first(self, within: int, first: RecomputedPoint | None, control: Control) -> _Found:
+        """Plan programs of a large graph as they are found, since each plan says how low the next one must be."""
+        first = first or self.first(control)
+        share, away = self._but_for_plans(control), away_of(self._graph, self._costs)
+        points = [] if first is None else aimed(self._graph, self._costs, self._order, first, share, within)
+        known = Known({within: 0})
+        if points:
+            known = cheapest(self._graph, self._costs, within, [point.order for point in points], control, away)
+        return _Found(points, known, away)
+
+    def _planned_last(self, first: RecomputedPoint | None, control: Control) -> _Found:
+        """Search for drops first, then for what costs less than these, and plan what was found."""
+        graph, costs, options, within = self._graph, self._costs, self._options, self._options.within
+        sequences = list[list[int]]()
+        with control.within(_SEARCH_SHARE * self._limit_s).watched(WORK_PER_S) as watched:
+            descent = Descent(DropSearch(Stays(graph, self._order, costs, watched.raised), watched))
+            programs = _programs(descent, options, self.most)
+            if options.link and within is not None:
+                runs = (descent.search.stays.run(drops) for drops in descent.above(within))
+                sequences = [row for row in runs if row]
+        share, away = self._but_for_plans(control), away_of(graph, costs)
+        known = Known({})
+        if within is not None:
+            known = cheapest(graph, costs, within, [self._order, *programs], share, away)
+            programs += known.programs
+        elif self.most is None and can_search(graph, costs):
+            known = settled(graph, costs, [self._order, *programs], share, away)
+            programs = known.programs
+        rest = self._for_plans(control) if control.counts_work else control
+        # Without clones first, then the lowest: whatever the time is, these are planned.
+        every = [self._order, *reversed(programs)]
+        if within is None:
+            points = points_of(graph, costs, every, rest)
+        else:
+            points = points_within(graph, costs, every, rest, within, descent, first)
+        return _Found(points, known, away, sequences)
+
+    def _for_plans(self, control: Control) -> Control:
+        """Return the control of plans where work is counted."""
+        return control.within((1 - _ORDER_SHARE - _SEARCH_SHARE) * self._limit_s)
+
+    def _but_for_plans(self, control: Control) -> Control:
+        """Return the control of a search that leaves time for plans."""
+        return control if control.counts_work else control.within(control.left_s - _REST_SHARE * self._limit_s)
 
 
 def _answer(
     graph: OperationGraph,
     base: OrderAnswer,
     points: Sequence[RecomputedPoint],
-    known: _Known,
+    found: _Found,
     options: OrderOptions,
     control: Control,
-    away: Away | None,
 ) -> OrderAnswer:
     """Return the answer that points are, whose other fields are those of the last one."""
-    ordered, last = base.ordered or graph, points[-1]
+    ordered, last, known = base.ordered or graph, points[-1], found.known
     bound = last.extra_cost_lower_bound if options.within is None else known.bounds[options.within]
     limit = last.peak if options.within is None else options.within
     answer = OrderAnswer.of_order(
@@ -140,7 +203,7 @@ def _answer(
         recomputed=Recomputed(
             extra_cost=last.extra_cost,
             extra_cost_lower_bound=bound,
-            bound_operation=_operation(away, limit, None if known.is_none else bound),
+            bound_operation=_operation(found.away, limit, None if known.is_none else bound),
             cost=sum(costs_of(ordered)),
             is_within=options.within is None or last.peak <= options.within,
             has_none=known.is_none,
@@ -149,81 +212,6 @@ def _answer(
     )
     changes = {"order": last.order, "moves": None, "written_over": (), "sources": ()}
     return answer.model_copy(update={**changes, "placed_peak": last.peak, "placed_status": last.status})
-
-
-@dataclass(frozen=True)
-class _Known:
-    """The extra cost that no program within some bytes is below, programs, and whether none is within a limit."""
-
-    bounds: dict[int, int]
-    programs: list[list[int]] = field(default_factory=list)
-    is_none: bool = False
-
-
-def _written(graph: OperationGraph, runs: Sequence[int]) -> tuple[int, tuple[int, ...]] | None:
-    """Return the peak of a program, and its needed runs; None if it cannot be a graph."""
-    try:
-        program = rewritten(graph, runs)
-    except InputError:
-        return None
-    return peak_of(program.graph, range(len(program.runs))), program.runs
-
-
-def _least(
-    graph: OperationGraph,
-    costs: Sequence[int],
-    budget: int,
-    programs: Sequence[Sequence[int]],
-    control: Control,
-    away: Away | None,
-) -> _Known:
-    """Search for the cheapest program within a budget, starting from the best known."""
-    written = [found for runs in programs if (found := _written(graph, runs)) is not None and found[0] <= budget]
-    known = min((runs for _, runs in written), key=lambda runs: sum(costs[v] for v in runs), default=None)
-    least = least_work(graph, costs, budget, known, control, away=away)
-    return _Known({budget: least.bound}, [] if least.runs is None else [list(least.runs)], least.is_none)
-
-
-def _settled(
-    graph: OperationGraph,
-    costs: Sequence[int],
-    programs: Sequence[Sequence[int]],
-    control: Control,
-    away: Away | None,
-) -> _Known:
-    """Return the cheapest programs for the peaks of others, and a lower cost bound for each peak.
-
-    The first of them is without clones. Only states are searched, since each point has little time; then those of
-    programs with a lower peak.
-    """
-    known = _Known({})
-    count = len(programs) + _BISECTIONS
-    low, peak = bound_unsearched(graph)[0], peak_of(graph, programs[0])
-    for k, runs in enumerate(programs[1:]):
-        written = _written(graph, runs)
-        if written is None:
-            continue
-        peak = written[0]
-        share = control.child(1 / (count if control.counts_work else count - k))
-        found = least_work(graph, costs, peak, written[1], share, away=away, states=_STATES_OF_A_POINT)
-        known.programs.append(list(found.runs or runs))
-        known.bounds[peak] = found.bound
-    for k in range(_BISECTIONS):
-        if low >= peak:
-            break
-        budget = (low + peak) // 2
-        share = control.child(1 / (count if control.counts_work else _BISECTIONS - k))
-        found = least_work(graph, costs, budget, None, share, away=away, states=_STATES_OF_A_POINT)
-        written = None if found.runs is None else _written(graph, found.runs)
-        if written is not None:
-            peak = written[0]
-            known.programs.append(list(written[1]))
-            known.bounds[budget] = found.bound
-        elif found.is_none:
-            low = budget + 1
-        else:
-            break
-    return known
 
 
 def _bounded(point: RecomputedPoint, bounds: Mapping[int, int], away: Away | None) -> RecomputedPoint:
@@ -253,86 +241,6 @@ def _programs(descent: Descent, options: OrderOptions, most: int | None) -> list
     else:
         drops = descent.to_lowest(options.points)
     return [stays.run(row) for row in drops]
-
-
-def _points_within(
-    graph: OperationGraph,
-    costs: Sequence[int],
-    programs: Sequence[Sequence[int]],
-    control: Control,
-    within: int,
-    descent: Descent,
-) -> list[RecomputedPoint]:
-    """Return points as `points_of` does; if the second plan exceeds the limit, those of lower programs, too.
-
-    The first two are planned in half of the time, so that there is time for these.
-    """
-    points = points_of(graph, costs, programs[:2], control if control.counts_work else control.child(0.5))
-    if not points:
-        return points
-    last, share = points[-1], 0.5 / len(programs) if control.counts_work else 0.5
-    while within < last.peak and last.live_peak <= within and len(points) <= _MOST_LOWER and not control.is_over:
-        target = last.live_peak - 1
-        if len(points) > _MOST_LOWER // 2:
-            # A plan of this one would be within if it needed as much more than what is alive.
-            target = min(target, within * last.live_peak // last.peak)
-        drops = descent.cheapest_within(target)
-        known = None if drops is None else _written(graph, descent.search.stays.run(drops))
-        runs = None if known is None or known[0] > target else known[1]
-        runs = least_work(graph, costs, target, runs, control.child(0.5)).runs
-        if runs is None:
-            break
-        lower = points_of(graph, costs, [runs], control.child(share))
-        if not lower:
-            break
-        last = lower[0]
-        points.append(last)
-    return points + (points_of(graph, costs, programs[2:], control) if not control.is_over else [])
-
-
-def _aimed(
-    graph: OperationGraph,
-    costs: Sequence[int],
-    order: Sequence[int],
-    control: Control,
-    within: int,
-) -> list[RecomputedPoint]:
-    """Return points of a large graph: ever lower programs until a plan fits, then cheaper ones.
-
-    The first is without clones: its plan says how far below the limit a program's bytes alive must be.
-    """
-    share = _AIM_SHARE if len(graph.ops) <= LARGEST else _LARGE_PLAN_SHARE
-    points = points_of(graph, costs, [order], control.child(share))
-    rows, descent = list[Drops](), None
-    best: int | None = None
-    for _ in range(_AIMS if points else 0):
-        last = points[-1]
-        if control.is_over or best == 0 or (last.extra_cost == 0 and last.peak <= within):
-            break
-        # A plan of this one would be within if it needed as much more than what is alive.
-        aim = int(within * min(1, last.live_peak / last.peak) * (1 - len(points) * _MARGIN))
-        if last.peak <= within:
-            aim = max(aim, last.live_peak)
-        with control.child(_AIM_SHARE).watched(WORK_PER_S) as watched:
-            if descent is None:
-                descent = Descent(DropSearch(Stays(graph, order, costs, watched.raised), watched))
-                rows = descent.to_limit(aim)
-            else:
-                descent.search.use(watched)
-                descent.lower(aim)
-        drops = descent.cheapest_within(aim)
-        known = None if drops is None else _written(graph, descent.search.stays.run(drops))
-        if known is None or known[0] > aim:
-            continue
-        extra_cost = sum(costs[v] for v in known[1]) - sum(costs)
-        if best is None or extra_cost < best:
-            # The search has changed the order, too.
-            points += points_of(graph, costs, [known[1]], control.child(_AIM_SHARE), is_ordered=True)
-            best = min((point.extra_cost for point in points if point.peak <= within), default=None)
-    if descent is None or best is None or control.is_over:
-        return points
-    higher = [descent.search.stays.run(drops) for drops in reversed(rows[:-1])]
-    return points + points_of(graph, costs, higher, control, is_ordered=True)
 
 
 def undominated(points: Sequence[RecomputedPoint], options: OrderOptions, most: int | None) -> list[RecomputedPoint]:

@@ -7,10 +7,12 @@ from contextlib import suppress
 
 from memplan.capabilities.inputs import PlanAndProblem
 from memplan.capabilities.order.answer import RecomputedPoint
+from memplan.capabilities.order.placement import PlannedOrders
 from memplan.capabilities.order.room_inside import with_room_inside
-from memplan.capabilities.order.search.solve import bound_unsearched, order_unplanned
+from memplan.capabilities.order.search.solve import WORK_PER_S, OrderSearch, bound_unsearched, order_unplanned
 from memplan.planner.errors import InputError, InvalidPlanError, OperationsError, TimeOverError, counted
 from memplan.planner.liveness.ordered import problem_of_order
+from memplan.planner.model.problem import Problem
 from memplan.planner.operations.graph import OperationGraph
 from memplan.planner.operations.graph_variants import replaced
 from memplan.planner.operations.order_check import peak_of
@@ -39,7 +41,7 @@ def points_of(
 ) -> list[RecomputedPoint]:
     """Order, plan and check each program, the first in any case; programs that are no graphs are skipped.
 
-    Where programs are as good as ordered, all of the time is for their plans.
+    Programs that are as good as ordered are not ordered again.
     """
     points: list[RecomputedPoint] = []
     for k, runs in enumerate(programs):
@@ -52,8 +54,30 @@ def points_of(
     return points
 
 
+def point_of_order(
+    graph: OperationGraph, costs: Sequence[int], search: OrderSearch, limit: int, control: Control
+) -> RecomputedPoint | None:
+    """Plan the best order of a search, and others, as `order` does, until one is within a limit; None for no plan."""
+
+    def pose(order: Sequence[int]) -> Problem:
+        return _problem_of(rewritten(graph, order))
+
+    with control.watched(WORK_PER_S) as watched:
+        search.use(watched)
+        orders = PlannedOrders(graph, search, search.best(), pose, watched, control.left_s, limit)
+        best = orders.best("alive")
+    if best.plan.peak is None:
+        return None
+    program = rewritten(graph, best.order)
+    return _point_of(graph, costs, program, search.bound_inside, PlanAndProblem(problem=best.problem, plan=best.plan))
+
+
 def _point(
-    graph: OperationGraph, costs: Sequence[int], runs: Sequence[int], control: Control, is_ordered: bool
+    graph: OperationGraph,
+    costs: Sequence[int],
+    runs: Sequence[int],
+    control: Control,
+    is_ordered: bool,
 ) -> RecomputedPoint:
     """Order operations and clones until each reader uses the intended clone."""
     program = rewritten(graph, runs)
@@ -70,8 +94,7 @@ def _point(
     clones = tuple(v for k, v in enumerate(program.runs) if first[v] != k)
     # All of a short time is for the plan, where something runs again, or nothing else can be done.
     is_all = is_late and (bool(clones) or len(graph.ops) > LARGEST)
-    placed = _placed(graph, program, control.left_s if is_all else share_s, control)
-    peak = placed.plan.peak or 0
+    placed = _placed(program, control.left_s if is_all else share_s, control)
     if is_late:
         bound = bound_unsearched(relaxed(graph, clones))[0]
     elif clones:
@@ -79,43 +102,67 @@ def _point(
         bound = order_unplanned(relaxed(graph, clones), control.within(share_s)).lower_bound
     else:
         bound = result.lower_bound
+    return _point_of(graph, costs, program, bound, placed)
+
+
+def _point_of(
+    graph: OperationGraph, costs: Sequence[int], program: Rewritten, bound: int, placed: PlanAndProblem
+) -> RecomputedPoint:
+    """Return the point of a program's plan, once the program was run on it.
+
+    Raises InvalidPlanError for a plan that it cannot run on.
+    """
+    _run_on(graph, program, placed)
+    peak = placed.plan.peak or 0
+    first = {v: k for k, v in reversed([*enumerate(program.runs)])}
     return RecomputedPoint(
         peak=peak,
         live_peak=peak_of(program.graph, range(len(program.runs))),
         lower_bound=bound,
         status="optimal" if peak == bound else "feasible",
         extra_cost=sum(costs[v] for v in program.runs) - sum(costs),
-        clones=clones,
+        clones=tuple(v for k, v in enumerate(program.runs) if first[v] != k),
         order=program.runs,
         placed=placed,
     )
 
 
-def _placed(graph: OperationGraph, program: Rewritten, time_limit_s: float, control: Control) -> PlanAndProblem:
-    """Plan a program with clones, then check by execution that it computes the same.
+def _with_room(program: Rewritten) -> OperationGraph:
+    """Return a program with what is inside its operations as their work, without regions.
 
-    Raises InvalidPlanError for a plan that the program cannot run on, TimeOverError where there was no time for any.
+    The check of a program counts one workspace for each operation, and does not look inside of operations.
     """
-    order = range(len(program.runs))
-    # The check of a program counts one workspace for each operation, and does not look inside of operations.
     roomy = with_room_inside(program.graph, alignment=1)
-    has_regions = any(row.regions for row in roomy.ops)
-    ops = tuple(row.model_copy(update={"regions": ()}) for row in roomy.ops) if has_regions else ()
-    whole = replaced(roomy, ops=ops) if has_regions else roomy
-    problem = problem_of_order(whole, order)
+    if not any(row.regions for row in roomy.ops):
+        return roomy
+    return replaced(roomy, ops=tuple(row.model_copy(update={"regions": ()}) for row in roomy.ops))
+
+
+def _problem_of(program: Rewritten) -> Problem:
+    return problem_of_order(_with_room(program), range(len(program.runs)))
+
+
+def _placed(program: Rewritten, time_limit_s: float, control: Control) -> PlanAndProblem:
+    """Plan a program; raises TimeOverError where there was no time for any plan."""
+    problem = _problem_of(program)
     deterministic, cancelled = control.counts_work, Control(cancelled=control.cancelled)
-    least_s = _LEAST_S + _LEAST_OF_EACH_S * len(order)
+    least_s = _LEAST_S + _LEAST_OF_EACH_S * len(program.runs)
     plan = solve(problem, time_limit_s=max(time_limit_s, least_s), deterministic=deterministic, control=cancelled)
     if plan.peak is None:
         # The end came before any plan was there.
         plan = solve(problem, time_limit_s=least_s, deterministic=deterministic)
     if plan.peak is None:
         raise TimeOverError(f"time_limit_s: must be enough for a plan of {counted(len(problem.buffers), 'tensor')}")
-    at = {row.id: row.offset for row in plan.placements}
+    return PlanAndProblem(problem=problem, plan=plan)
+
+
+def _run_on(graph: OperationGraph, program: Rewritten, placed: PlanAndProblem) -> None:
+    """Check by execution that a program computes the same on its plan."""
+    order = range(len(program.runs))
+    at = {row.id: row.offset for row in placed.plan.placements}
     offsets = [at.get(f"tensor_{t}", -1) for t in range(len(program.graph.size))]
     works = [at.get(f"work_{k}", -1) for k in order]
     try:
-        check_rewriting(graph, whole, program.runs, program.tensors, order, (offsets, works))
+        check_rewriting(graph, _with_room(program), program.runs, program.tensors, order, (offsets, works))
     except OperationsError as error:
         raise InvalidPlanError(f"program: {error}") from error
-    return PlanAndProblem(problem=problem, plan=plan)

@@ -29,7 +29,7 @@ from memplan.planner.errors import OperationsError, TimeOverError
 from memplan.planner.operations.costs import costs_of
 from packages.recompute.tests.recompute_oracle import bytes_of_runs, least_extra_cost, least_peak
 from tests.support.depth import seeds
-from tests.support.operation_graphs import plain_graph, random_graph, with_pairs
+from tests.support.operation_graphs import layered_graph, plain_graph, random_graph, with_pairs
 
 RESNET = Path(__file__).parents[3] / "examples" / "graphs" / "torch_resnet18_b1_sgd.json"
 
@@ -62,6 +62,15 @@ def _assert_sound(graph: OperationGraph, frontier: Recomputed) -> None:
         assert point.extra_cost == sum(costs[v] for v in point.order) - sum(costs)
         assert sorted((*range(len(graph.ops)), *point.clones)) == sorted(point.order)
         assert point.lower_bound <= point.peak
+
+
+@pytest.mark.parametrize(("n", "width", "seed"), [(150, 10, 2), (200, 12, 0), (260, 20, 0)])
+def test_what_an_order_alone_reaches_needs_no_operation_again(n: int, width: int, seed: int) -> None:
+    graph = layered_graph(random.Random(seed), n, width)
+    alone = order(graph, OrderOptions(time_limit_s=0.3, deterministic=True))
+    frontier = recomputed(graph, time_limit_s=0.3, within=alone.placed_peak)
+    assert frontier.is_within
+    assert frontier.extra_cost == 0
 
 
 def test_cheap_and_large_tensors_are_recomputed() -> None:
