@@ -51,7 +51,8 @@ def hints(error: Any, arguments: Sequence[str]) -> Iterator[str]:
         if (flag := meant(option.lstrip("-"), (), here)) is not None:
             yield f"did you mean {flag}?"
         elif others := [name for name in CAPABILITIES if option in _options(name)]:
-            yield f"{option} is an option of {', '.join(f'`memplan {name}`' for name in others)}"
+            some = ", ".join(f"`memplan {name}`" for name in others[:3])
+            yield f"{option} is an option of {some}{' and others' if others[3:] else ''}"
         elif len(option) == 2 and (longer := sorted(flag for flag in flags if flag.startswith(f"-{option}"))):
             yield f"did you mean {' or '.join(longer)}?"
         elif not getattr(error, "possibilities", None):

@@ -8,6 +8,9 @@
 #include <cstdlib>
 #endif
 
+#if __cplusplus <= 201703L && !defined(_MSVC_LANG)
+#error "memplan needs C++20: compile with -std=c++20"
+#endif
 #ifdef _WIN32
 #define MEMPLAN_KERNEL extern "C" __declspec(dllexport) std::int64_t
 #elif defined(__GNUC__)
