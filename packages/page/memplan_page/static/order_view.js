@@ -5,7 +5,7 @@ import { cells, fill, h, table } from "./dom.js";
 import { savers } from "./exporting.js";
 import { openPlan } from "./plan_view.js";
 import { axes, niceScale, scaleOf, svg } from "./svg.js";
-import { bytesText, countText, nameText, percentText } from "./text.js";
+import { bytesText, counted, countText, nameText, percentText } from "./text.js";
 
 const HEIGHT = 220;
 const LINKS = 60;
@@ -29,7 +29,7 @@ export function openOrder(element, view, style, options) {
     h("div", { class: "bar" }, h("span", { class: "facts" },
       h("span", {}, "bytes alive at most ", h("b", {}, `${bytesText(before.bytes)} → ${bytesText(after.bytes)}`), saved),
       h("span", {}, "lower bound ", h("b", {}, bytesText(view.lower_bound))), h("span", {}, view.status),
-      h("span", {}, h("b", {}, countText(view.moves)), " operations moved"),
+      h("span", {}, `${counted(view.moves, "operation")} moved`),
       h("span", { class: "given" }, "— given order"), h("span", { class: "new" }, "— new order")),
       ...savers(() => picture.firstElementChild, view.title ?? "order")),
     h("div", { class: "charted" }, picture,
