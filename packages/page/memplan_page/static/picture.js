@@ -94,8 +94,7 @@ export class Picture {
     this.base.height = Math.max(1, Math.round(this.height * ratio));
     this.context = /** @type {CanvasRenderingContext2D} */ (this.base.getContext("2d", { willReadFrequently: true }));
     this.image = this.context.createImageData(this.base.width, this.base.height);
-    // Buffers that are summed up look blurred, so one sample for each pixel of the page is enough; on a 2x screen that
-    // is a quarter of the work.
+    // Buffers that are summed up look blurred, so that on a 2x screen a quarter of its pixels are enough.
     const { width, height } = this.base;
     const pixels = new Uint32Array(this.image.data.buffer);
     this.targets = this.lanes.all.map(({ top, bottom }) => {

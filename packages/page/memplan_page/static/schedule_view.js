@@ -17,9 +17,6 @@ const KINDS = {
   accumulator: "sums", sums: "sums", workspace: "working memory",
 };
 
-/** The kinds in a strong colour, on which names have that of the paper. */
-const STRONG = new Set(["retained", "output", "ring", "roll", "accumulator", "sums"]);
-
 /** @typedef {{kind: string, tensor: number, size: number, start: number, end: number, offset: number}} Slot */
 
 /** Open a schedule in an element. @param {HTMLElement} element @param {any} view  of the kind `schedule` */
@@ -48,6 +45,8 @@ export function openSchedule(element, { answer, title }) {
     fill(picture, /** @type {any} */ (drawn(answer, slots, Math.max(280, (body.clientWidth || 800) - 28), byTime, choose)));
     choose(chosen);
   };
+  const sample = (/** @type {string} */ kind, /** @type {string} */ text) => h("span", { class: "kind" },
+    svg("svg", { width: 12, height: 12 }, svg("rect", { width: 12, height: 12, class: kind })), text);
   fill(body,
     h("h2", {}, `${counted(answer.subgraphs.length, "step")} (${answer.status}), time ${countText(Math.round(answer.latency))}, `
       + `${sizeText(answer.traffic)} over the link; dashed: at most ${sizeText(answer.peak)} of ${sizeText(answer.capacity)} are used`),
@@ -55,10 +54,8 @@ export function openSchedule(element, { answer, title }) {
       byTime = !byTime;
       draw();
     } }), "steps as wide as they take"), ...savers(() => picture.firstElementChild, title),
-    ...known.map((kind) => h("span", { class: "kind" }, svg("svg", { width: 12, height: 12 }, svg("rect", { width: 12, height: 12, class: kind })),
-      `${kind}: ${KINDS[/** @type {"roll"} */ (kind)]}`)),
-    answer.link_busy?.some((/** @type {number} */ share) => share > 0.999) && h("span", { class: "kind" }, svg("svg", { width: 12, height: 12 },
-      svg("rect", { width: 12, height: 12, class: "full" })), "the step waits for the link")),
+    ...known.map((kind) => sample(kind, `${kind}: ${KINDS[/** @type {"roll"} */ (kind)]}`)),
+    answer.link_busy?.some((/** @type {number} */ share) => share > 0.999) && sample("full", "the step waits for the link")),
     picture, said,
     answer.slots.length > DRAWN && h("p", { class: "quiet" }, `The largest ${countText(DRAWN)} of ${countText(answer.slots.length)} slots are drawn.`),
     stepsOf(answer));
@@ -106,7 +103,7 @@ function drawn(answer, slots, width, byTime, choose) {
       onclick: () => choose(k) }, svg("title", {}, slotText(slot))));
     const text = [`tensor ${tensor}`, String(tensor)].find((one) => one.length * LETTER + 6 < x(end) - x(start));
     if (text && (MEMORY * size) / answer.capacity >= LETTER * 2) root.append(svg("text",
-      { x: (x(start) + x(end)) / 2, y: y(offset + size / 2) + 4, "text-anchor": "middle", class: STRONG.has(kind) ? "name strong" : "name" }, text));
+      { x: (x(start) + x(end)) / 2, y: y(offset + size / 2) + 4, "text-anchor": "middle", class: `name ${kind}` }, text));
   });
   const mark = (/** @type {number} */ top, /** @type {string} */ text) => root.append(svg("text", { x: LEFT - 6, y: top, "text-anchor": "end" }, text));
   mark(y(answer.capacity) + 10, sizeText(answer.capacity));
