@@ -140,6 +140,7 @@ QUESTIONS: Mapping[str, Row] = {
             "Repairs": "explain.values",
             "WhatIf": "explain.values",
         },
+        command="explain",
         document="explanations.md",
         former={
             **dict.fromkeys(("repair", "repairs"), "explain --repairs"),

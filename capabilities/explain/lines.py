@@ -32,7 +32,7 @@ def lines_of_reason(reason: Explanation) -> Iterator[str]:
 def lines_of_repairs(found: Repairs) -> Iterator[str]:
     """Yield each repair with its price, or a line that there is none."""
     for each in found.repairs:
-        changes = " and ".join(map(_change_text, each.changes))
+        changes = " and ".join(map(change_text, each.changes))
         yield f"repair       {changes}: {counted(each.cost_bytes, 'byte')} of traffic, peak {each.peak_after:,}"
     if found.status in ("none", "unknown"):
         text = "is enough" if found.proved else "was found to be enough"
@@ -66,7 +66,7 @@ def _order_text(each: OrderRepair) -> str:
     return "the operations as they are"
 
 
-def _change_text(change: RepairChange) -> str:
+def change_text(change: RepairChange) -> str:
     """Return a change in words."""
     name = shown(change.buffers[0])
     if change.kind == "in-place":

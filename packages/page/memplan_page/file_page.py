@@ -101,7 +101,7 @@ def _column(values: list[Any]) -> dict[str, Any]:
 
 STATIC: Traversable = files("memplan_page") / "static"
 """The folder of the page's modules, styles and template."""
-_TABS = 30
+MOST_TABS = 30
 """The most plans on a page, limited by its line of tabs."""
 BUNDLE = "built/page.js"
 """The script of a file page as one module, made by `lab/page_bundles.py` from the page's modules."""
@@ -124,16 +124,16 @@ _SLOW = 20_000
 
 
 def plan_page(problem: Problem, plan: Plan, *, title: str = "", names: ProgramNames = NO_NAMES) -> bytes:
-    """Return the file page of one plan, or of several plans in tabs, at most _TABS."""
+    """Return the file page of one plan, or of several plans in tabs, at most MOST_TABS."""
     title = title or problem.name or "plan"
     if plan.others is None:
         return file_page(title, plan_view(problem, plan, names=names))
     plans = (plan.model_copy(update={"others": None}), *plan.others.plans)
-    if len(plans) > _TABS:
-        title += f" ({_TABS} of {len(plans)} plans)"
+    if len(plans) > MOST_TABS:
+        title += f" ({MOST_TABS} of {len(plans)} plans)"
     paid = [{frozenset(pair) for pair in (*each.bank_clashes, *(row.buffers for row in each.reused))} for each in plans]
     views = []
-    for k, each in enumerate(plans[:_TABS]):
+    for k, each in enumerate(plans[:MOST_TABS]):
         apart = f", {counted(len(paid[k] ^ paid[0]), 'pair')} from 1" if k else ""
         views.append(plan_view(problem, each, title=f"{k + 1}: cost {each.cost:g}{apart}", names=names))
     return file_page(title, *views)

@@ -8,17 +8,24 @@ from typing import Any
 from memplan.api.reports.views import ChartAxis, ChartPoint
 from memplan.capabilities.cascade.answer import CascadeAnswer, CascadePoint
 from memplan.capabilities.cascade.regions.regions import held_name, whole_name
+from memplan.capabilities.explain.explain import ExplainAnswer
+from memplan.capabilities.explain.lines import change_text
+from memplan.capabilities.explain.values import OrderRepair, Repair
 from memplan.capabilities.order.answer import OrderAnswer, RecomputedPoint
 from memplan.capabilities.schedule.answer import ScheduleAnswer
 from memplan.capabilities.shapes.shapes import ShapesAnswer
 from memplan.planner.errors import counted
+from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.operations.graph import OperationGraph
 from memplan.planner.operations.order_check import bytes_along
+from memplan.solvers.portfolio.solve import solve
 from memplan.systems.program_names import NO_NAMES, NamedTime, ProgramNames
-from memplan_page.file_page import file_page, plan_view
+from memplan_page.file_page import MOST_TABS, file_page, plan_view
 
 _MOST_BUFFERS = 2_000_000
+_PLANNED_S = 1.0
+"""The time for a plan of a problem that fits."""
 _MOST_PAIRS = 50_000
 """The most buffer pairs compared for one plan on a page with many plans."""
 
@@ -59,6 +66,23 @@ def schedule_page(title: str, answer: ScheduleAnswer) -> bytes:
     """Return the page of a schedule: fast memory over steps, step times, and the use of the link."""
     shown = answer.model_dump(mode="json", exclude={"regions"})
     return file_page(title, {"kind": "schedule", "title": title, "answer": shown})
+
+
+def explain_page(title: str, problem: Problem, answer: ExplainAnswer) -> bytes:
+    """Return the page of an explanation: what does not fit, or a plan, and the plan of each repair in a tab."""
+    if answer.status == "fits":
+        plan = solve(problem, time_limit_s=_PLANNED_S)
+    else:
+        plan = Plan(status=answer.status, stop_reason=answer.stop_reason, explanation=answer.explanation)
+    repairs = answer.repairs.repairs if answer.repairs else ()
+    operations = answer.repairs.of_operations.repairs if answer.repairs and answer.repairs.of_operations else ()
+    rows: list[tuple[str, Repair | OrderRepair]] = [(each.kind, each) for each in operations]
+    rows = [*((" and ".join(map(change_text, each.changes)), each) for each in repairs), *rows]
+    views = [plan_view(problem, plan, title="as given")]
+    for text, each in rows:
+        if each.problem is not None and each.plan is not None:
+            views.append(plan_view(each.problem, each.plan, title=text, most_pairs=_MOST_PAIRS))
+    return file_page(title, *views[:MOST_TABS])
 
 
 def recompute_page(title: str, answer: OrderAnswer) -> bytes:

@@ -104,6 +104,19 @@ def test_the_points_of_a_sweep_open_their_plans(opened: Any, tmp_path: Path) -> 
     shown.page.locator(".picture canvas").first.wait_for()
 
 
+def test_an_explanation_has_what_does_not_fit_and_a_tab_for_each_repair(opened: Any, tmp_path: Path) -> None:
+    (tmp_path / "tight.json").write_bytes(write_problem(OLD.with_capacity(120)))
+    page = str(tmp_path / "why.html")
+    assert main(["explain", str(tmp_path / "tight.json"), "--repairs", "2", "-q", "-o", page]) == 0
+    shown = opened((tmp_path / "why.html").read_bytes())
+    assert "lacks 8 bytes" in shown.page.inner_text(".side >> nth=0")
+    tabs = shown.page.locator("nav.tabs button")
+    assert tabs.all_inner_texts()[:2] == ["as given", 'make "c" in place of "b"']
+    assert (tabs.count(), shown.serious_violations()) == (3, [])
+    tabs.nth(1).click()
+    shown.page.get_by_text("valid: checked").wait_for()
+
+
 def test_the_peak_for_all_values_is_a_curve_over_each_symbol(browser: Any, tmp_path: Path) -> None:
     (tmp_path / "sizes.json").write_text(json.dumps(EXAMPLE), encoding="utf-8")
     (tmp_path / "plain.json").write_text(
