@@ -72,6 +72,6 @@ export function plannedAt({ ids, lifetimes, alignment, sizes, size_of: sizeOf, p
   const buffers = ids.map((/** @type {any} */ id, /** @type {number} */ b) =>
     ({ id, size: number(size[sizeOf[b]]), start: lifetimes[b][0], end: lifetimes[b][1], alignment }));
   const placements = ids.map((/** @type {any} */ id, /** @type {number} */ b) => ({ id, pool: "default", offset: number(offsets[b]) }));
-  return { problem: { buffers }, plan: { status: "feasible", peak: number(peak), placements }, peak,
-    bound: largest(bound.map((/** @type {string} */ text) => valueAt(text, at))) };
+  const least = largest(bound.map((/** @type {string} */ text) => valueAt(text, at)));
+  return { problem: { buffers }, plan: { status: peak === least ? "optimal" : "feasible", peak: number(peak), placements }, peak, bound: least };
 }
