@@ -151,7 +151,7 @@ def _instance_of(problem: Problem, task: PlainTask) -> Instance:
     blanks = _blanks(len(table))
     instance = Instance(**blanks, **fields)
     words = {"capacity": pool.size is not None, "alignment": bool((step > 1).any())}
-    # Where cached properties are kept.
+    # The dictionary in which cached properties are kept.
     instance.__dict__.update(
         has_one_lifetime_each=True,
         lifetime_buffer=blanks["source"],

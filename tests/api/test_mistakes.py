@@ -49,7 +49,7 @@ OF_COMMANDS = (
     *("valid integer", "requires an argument", "must be seconds", "models only", "must be greater than 0.0"),
     *("must be a function", "must be in a module", "must be given for a model"),
 )
-"""Rules that only command lines have: of what click reads, and of options that say nothing in requests."""
+"""Rules that only command lines have, because click checks them or requests lack the option."""
 
 
 @pytest.fixture

@@ -131,7 +131,7 @@ class Rivals:
 
 
 def costs_that_fit(problem: Problem, has_weights: bool = False) -> Iterator[tuple[float, tuple[int, ...]]]:
-    """Yield, for each choice of pools that fits, the least cost of it, and the least that each pool can end at."""
+    """Yield the least cost, and the least end of each pool, for every choice of pools that fits."""
     groups = rigid_groups(problem)
     colocation = _colocation(problem, groups)
 

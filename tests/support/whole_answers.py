@@ -1,4 +1,4 @@
-"""What is false in an answer as it leaves: a plan beside all plans."""
+"""False claims of an answer, found by comparing its plan with all plans."""
 
 from __future__ import annotations
 

@@ -92,7 +92,7 @@ def serve_by_several(settings: Settings, listener: socket.socket, log: dict[str,
             with suppress(OSError):  # without room, each process has its own
                 make_shared(Path(folder) / "written", WRITTEN_BYTES)
                 os.environ[WRITTEN] = f"{folder}/written"
-            begin_forks()  # it loads while this process does
+            begin_forks()  # it loads at the same time as this process
             if settings.workers > 0:
                 from memplan.api.jobs.workers import working
 

@@ -129,7 +129,7 @@ class Reasoning:
         return reason
 
     def _least(self, found: Explanation) -> int:
-        """Return the least size of the reason's pool that is not ruled out: the sum of its bytes is not."""
+        """Return the least size of the reason's pool that is not ruled out."""
         if found.pool is None:
             return 0
         unit, size = self.instance.unit, self.problem.pools[self.problem.pool_index[found.pool]].size or 0

@@ -50,7 +50,7 @@ def deleted(items: Sequence[Item], query: Query[Item], report: Callable[[list[It
         elif size > 1:
             size //= 2
         else:
-            # Kept as if it were needed, and counted; with fewer others the question may be easier at the end.
+            # The member is kept and counted as open. Once others are gone, the question may be easier.
             if answer == "open":
                 unsure.append(items_left[at])
             at += 1

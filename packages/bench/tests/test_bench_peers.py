@@ -48,7 +48,7 @@ def test_rules_that_a_peer_cannot_express_are_named(problem: dict[str, object], 
     assert caught.value.sentences == (f"solver: peers cannot express {feature}",)
 
 
-def test_the_granule_meets_the_alignments_of_buffers_and_pool() -> None:
+def test_the_granule_is_a_multiple_of_the_alignments_of_buffers_and_pool() -> None:
     rows = [{**PLAIN, "id": k, "alignment": step} for k, step in enumerate((1, 4, 6))]
     assert granule(Problem.model_validate({"buffers": rows, "pools": [{"alignment": 10}]})) == 60
 

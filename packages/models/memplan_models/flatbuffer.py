@@ -31,7 +31,7 @@ class File:
 
     def __init__(self, data: bytes) -> None:
         self.data = data
-        # Small files have as much in common as large ones, hence the sum.
+        # Files share a fixed part, whatever their size, so the limit is a sum.
         self.left = _SEEN_AGAIN * len(data) + 1000
         self._distances: dict[int, tuple[int, ...]] = {}
 

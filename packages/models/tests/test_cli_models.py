@@ -247,7 +247,7 @@ def test_the_whole_arena_of_a_new_order_is_reported(tmp_path: Path, capfd: Captu
     assert f"TFLite Micro's whole arena takes {after}, {before.used:,} as given" in capfd.readouterr().err
 
 
-def test_an_order_that_gains_nothing_is_written_as_given(tmp_path: Path, capfd: Captured) -> None:
+def test_a_model_is_written_in_its_given_order_if_no_order_is_better(tmp_path: Path, capfd: Captured) -> None:
     given, target = tmp_path / "model.tflite", tmp_path / "ordered.tflite"
     given.write_bytes((MODELS / "recorded" / "kws_dscnn_int8.tflite").read_bytes())
     assert main(["order", str(given), "--deterministic", "-o", str(target)]) == 0

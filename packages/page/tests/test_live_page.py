@@ -215,7 +215,7 @@ def test_a_comparison_is_of_two_things_that_were_opened_and_is_left_by_its_butto
     opened.page.click("text=Plan with the old addresses kept")
     said(opened, "planned in")
     opened.page.click("text=Compare")
-    opened.page.wait_for_selector("button:text-is('before: build 1')")  # not the plan whose addresses are others
+    opened.page.wait_for_selector("button:text-is('before: build 1')")  # and not with the plan at other addresses
 
 
 def test_a_lost_connection_is_reported_and_made_again(opened: Tab, server: Running) -> None:

@@ -154,7 +154,7 @@ def test_the_checker_accepts_the_bound_beside_an_operation_and_nothing_above_a_p
 
 
 @pytest.mark.drawn
-def test_the_checker_takes_the_operation_that_an_answer_names() -> None:
+def test_the_checker_accepts_the_bound_by_the_operation_in_an_answer() -> None:
     proved = none = 0
     for seed in seeds(6):
         graph = training_chain(random.Random(seed), 4)

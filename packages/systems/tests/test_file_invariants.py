@@ -92,7 +92,7 @@ def test_operations_that_read_before_they_write_are_warned_of_by_every_question(
     assert [(each.rule, each.buffers) for each in reader.warnings] == [("read-before-written", ("main/t",))]
 
 
-def test_regions_count_in_operations_that_are_not_reordered() -> None:
+def test_repairs_of_operations_count_the_bytes_inside_of_regions() -> None:
     data = FORMATS["stablehlo"].write(draw(122, FORMATS["stablehlo"]))
     model = read_model(data, "m.mlir")
     options = ExplainOptions(repairs=1, study_s=0.5, deterministic=True)

@@ -67,7 +67,9 @@ def test_the_service_may_be_named_by_the_environment(
 
 
 @pytest.mark.parametrize("where", ["http://127.0.0.1:1", "nowhere", "http://[", "ftp://127.0.0.1"])
-def test_a_service_that_is_not_there_is_one_line(where: str, capfd: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unreachable_service_is_reported_in_one_line(
+    where: str, capfd: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("memplan.api.cli.remote.PATIENCE_S", 0.0)
     assert main(["plan", str(EXAMPLE), "--server", where]) == 2
     err = capfd.readouterr().err

@@ -163,7 +163,7 @@ def test_a_busy_service_is_asked_again() -> None:
         assert len(client.plan(TWO).placements) == 2
 
 
-def test_a_service_that_stays_busy_is_not_asked_for_ever() -> None:
+def test_requests_to_a_busy_service_are_not_repeated_for_ever() -> None:
     with answering(http("503 Away", "", "Retry-After: 60")) as port, Client(f"http://127.0.0.1:{port}") as client:
         with pytest.raises(BusyError) as caught:
             client.plan(TWO)

@@ -42,7 +42,7 @@ def test_parts_are_planned_exactly(seed: int) -> None:
 
 
 def test_a_ring_of_five_is_no_part_and_two_rings_on_each_other_are_two() -> None:
-    assert searched(of_conflicts(6, RING)).best is not None  # the sixth lies beside the ring
+    assert searched(of_conflicts(6, RING)).best is not None  # the sixth buffer is not part of the ring
     assert searched(Problem(buffers=[{"id": k, "size": 1} for k in range(1, 6)], conflicts=RING)).best is None
     other = [(a + 5, b + 5) for a, b in RING]
     across = [(a, b) for a in range(1, 6) for b in range(6, 11)]

@@ -90,7 +90,7 @@ def test_an_invalid_name_of_a_section_is_refused() -> None:
         ConvertOptions(section=".sram-data")
 
 
-def test_parts_are_taken_where_they_fit_and_give_the_same_bits() -> None:
+def test_operators_run_in_parts_if_that_fits_and_give_the_same_bits() -> None:
     pytest.importorskip("ai_edge_litert", reason="models are run where LiteRT is installed")
     from packages.models.tests.litert_models import outputs_of
     from packages.models.tests.tflite_networks import vgg

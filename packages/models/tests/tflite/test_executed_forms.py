@@ -71,7 +71,7 @@ def test_a_form_that_does_not_run_is_left_for_the_model_as_given(monkeypatch: py
     data = m.data()
     options = ConvertOptions(to="tflite", time_limit_s=30, fit=1 << 20)  # fits, so that no parts are looked for
     assert convert(data, None, options).files[0].data != data
-    # A runtime that computes something else where its arena is smaller.
+    # A fake runtime whose outputs are wrong in a smaller arena.
     monkeypatch.setattr(interpreter, "_RUN", interpreter._RUN.replace("model.get_output(k)", "np.array(arena_size)"))
     found = convert(data, None, options)
     assert found.files[0].data == data

@@ -40,7 +40,7 @@ def test_a_smaller_gap_is_taken_before_a_lower_one() -> None:
     assert offsets(rows) == [0, 9, 17, 23, 17]
 
 
-def test_of_equal_gaps_the_lowest_is_taken() -> None:
+def test_of_several_equal_gaps_the_lowest_is_taken() -> None:
     rows = {"low": (9, 0, 1), "first": (8, 0, 9), "high": (5, 0, 1), "more": (4, 0, 1), "second": (3, 0, 9)}
     assert offsets(rows | {"late": (2, 2, 9)}) == [0, 9, 17, 22, 26, 0]
 

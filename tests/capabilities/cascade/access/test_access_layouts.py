@@ -29,7 +29,7 @@ def test_a_batch_runs_together_row_by_row() -> None:
     assert across.operations[0].reason == "relu across the images of a batch runs whole"
 
 
-def test_sequences_are_images_of_one_column_in_either_layout() -> None:
+def test_sequences_are_read_as_images_of_one_column_in_either_layout() -> None:
     attributes = {"kernel": [3], "strides": [2], "dilations": [1], "pads": [1, 0]}
     last = {"kind": "conv1d", "attributes": {**attributes, "layout": "NHWC"}}
     first = {"kind": "conv1d", "attributes": {**attributes, "layout": "NCHW"}}
