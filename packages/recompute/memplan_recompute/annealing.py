@@ -5,6 +5,7 @@ What a greedy search ends in is left so: other orders, tensors made again early,
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Sequence
 
 import numpy as np
@@ -27,6 +28,8 @@ _IDLE = 6
 these are counted from the longest on."""
 _LOWER, _LEAST_LOWER = 0.04, 0.001
 """The part by which a peak is to fall within a cost, and the least such part that is tried."""
+_ENDED = 400
+"""The number of rounds whose last drops are kept."""
 _MOST_KEPT = 20_000_000
 """The most numbers stored about programs."""
 
@@ -63,6 +66,8 @@ class Annealing:
         self._first = _FIRST_STEPS * stays.n
         self.seed = seed
         self._nothing = search.nothing()
+        self.ended: deque[Drops] = deque(maxlen=_ENDED)
+        """The last drops of the latest rounds, which may be no better than others."""
         self._nearest = min(known, key=lambda drops: drops.peak, default=self._nothing)
         is_large = stays.n > _LARGE
         self._heats = _HEATS_OF_LARGE if is_large else _HEATS
@@ -85,6 +90,7 @@ class Annealing:
         start = (self.best(budget) or self._nearest) if number % len(self._heats) else self._nothing
         self.seed += 1
         ended = self._search.stays.anneal(start, self._kept, budget, Effort(self.seed, steps, heat))
+        self.ended.append(ended)
         if ended.peak < self._nearest.peak:
             self._nearest = ended
         return self._least(budget) < before or (before == _NONE and self._nearest.peak < nearest)
@@ -112,13 +118,13 @@ class Annealing:
             if budget >= most:
                 break
 
-    def lower(self, most: int) -> None:
-        """Search for the lowest peak within a cost."""
+    def lower(self, most: int) -> bool:
+        """Search for the lowest peak within a cost; return False if no lower one is to be searched for."""
         part, number, idle = _LOWER, 0, 0
         while idle < 2 * _IDLE and not self._search.is_over():
             affordable = [at for at, cost in enumerate(self._kept.cost.tolist()) if cost <= most]
             if not affordable or affordable[0] == 0:
-                break
+                return False
             lowest = self._at(affordable[0])
             assert lowest is not None
             budget = min(self._marks[affordable[0] - 1], int(lowest.peak * (1 - part)))
@@ -130,6 +136,7 @@ class Annealing:
             else:
                 idle += 1
                 part = part / 2 if part > _LEAST_LOWER else _LOWER
+        return True
 
     def _steps(self, number: int) -> int:
         left = self._search.work_left() // _SPLIT

@@ -29,11 +29,12 @@ _RAISED = 8
 
 
 class Descent:
-    """The descent from no drops; `found` has all drops seen."""
+    """The descent from no drops; `found` has all drops seen, `others` some that are as low or nearly so."""
 
     def __init__(self, search: DropSearch) -> None:
         self.search, self.start = search, search.nothing()
         self.found: list[Drops] = []
+        self.others: list[Drops] = []
         self._is_large = search.stays.n > _LARGE
         self._seed = 0
 
@@ -75,7 +76,20 @@ class Descent:
         marks = peak_steps(self.start.peak, max(1, floor_of(self.search.stays)), _MARKS)
         annealing = Annealing(self.search, [*marks, self.start.peak], [self.start, *self.found])
         annealing.lower(most)
+        return self._affordable(annealing, most, points)
+
+    def longer_to_cost(self, most: int, points: int) -> list[Drops]:
+        """Return what `to_cost` does after a search that lasts until the time is over."""
+        marks = peak_steps(self.start.peak, max(1, floor_of(self.search.stays)), _MARKS)
+        annealing = Annealing(self.search, [*marks, self.start.peak], [self.start, *self.found], self._seed)
+        while not self.search.is_over() and annealing.lower(most):
+            pass
+        return self._affordable(annealing, most, points)
+
+    def _affordable(self, annealing: Annealing, most: int, points: int) -> list[Drops]:
         self.found += annealing.found()
+        self._seed = annealing.seed
+        self.others = sorted((drops for drops in annealing.ended if drops.cost <= most), key=lambda drops: drops.peak)
         affordable = [drops for drops in self.found if drops.cost <= most]
         return self._cheapest(self._budgets(affordable, points), affordable)
 

@@ -14,7 +14,7 @@ from memplan.solvers.search.control import Control, silent
 from memplan_recompute.away import Away
 from memplan_recompute.descent import Descent
 from memplan_recompute.least import LARGEST_BOUNDED, away_of
-from memplan_recompute.limits import Known, aimed, cheapest, points_within, settled
+from memplan_recompute.limits import Known, aimed, cheapest, lowered, planned_again, points_within, settled
 from memplan_recompute.ordering import Ordering
 from memplan_recompute.points import PLANNED_S, points_of
 from memplan_recompute.search import DropSearch
@@ -150,6 +150,8 @@ class _Search:
         with control.within(_SEARCH_SHARE * self._limit_s).watched(WORK_PER_S) as watched:
             descent = Descent(DropSearch(Stays(graph, self._order, costs, watched.raised), watched))
             programs = _programs(descent, options, self.most)
+            if within is None and self.most is not None and not control.counts_work:
+                programs = self._lower(descent, programs, self.most, watched)
             if options.link and within is not None:
                 runs = (descent.search.stays.run(drops) for drops in descent.above(within))
                 sequences = [row for row in runs if row]
@@ -165,10 +167,25 @@ class _Search:
         # Without clones first, then the lowest: whatever the time is, these are planned.
         every = [self._order, *reversed(programs)]
         if within is None:
-            points = points_of(graph, costs, every, rest)
+            share = rest if control.counts_work or self.most is None else control.child(_PLAN_SHARE)
+            points = points_of(graph, costs, every, share)
+            lowest = min(points, key=lambda point: (point.peak, point.extra_cost), default=None)
+            if lowest is not None and not control.counts_work:
+                runs = (descent.search.stays.run(drops) for drops in descent.others)
+                points += planned_again(graph, costs, lowest, runs, control)
         else:
             points = points_within(graph, costs, every, rest, within, descent, first)
         return _Found(points, known, away, sequences)
+
+    def _lower(self, descent: Descent, programs: list[list[int]], most: int, control: Control) -> list[list[int]]:
+        """Search for lower programs within an extra cost, for as long as there may be any."""
+        stays = descent.search.stays
+        most_units = most // stays.cost_unit + stays.once
+        peak = min(drops.peak for drops in (descent.start, *descent.found) if drops.cost <= most_units)
+        lower, is_open = lowered(self._graph, self._costs, peak, most, control)
+        if is_open:
+            programs = [stays.run(drops) for drops in descent.longer_to_cost(most_units, self._options.points)]
+        return programs + lower
 
     def _for_plans(self, control: Control) -> Control:
         """Return the control of plans where work is counted."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from memplan.capabilities.order.answer import RecomputedPoint
@@ -13,7 +13,7 @@ from memplan.planner.operations.order_check import peak_of
 from memplan.solvers.search.control import Control
 from memplan_recompute.away import Away
 from memplan_recompute.descent import Descent
-from memplan_recompute.least import least_work
+from memplan_recompute.least import LARGEST_BOUNDED, away_of, least_work
 from memplan_recompute.points import points_of
 from memplan_recompute.rewrite import rewritten
 from memplan_recompute.search import DropSearch
@@ -23,8 +23,11 @@ _AIMS, _AIM_SHARE, _MARGIN = 8, 0.25, 0.003
 """For large graphs: the most programs that are planned to meet a limit, the part of the time left for the search of
 each, and the margin below the limit that each of them adds."""
 _BISECTIONS = 8
-_STATES_OF_A_POINT = 20_000
-"""The states searched for each point without a limit."""
+_STATES_OF_A_POINT, _STATES_SHARE = 20_000, 0.2
+"""The states searched for each point without a limit, and the part of the time left for one within a cost."""
+_QUICK_S, _QUICK_SHARE, _LONG, _LONG_SHARE = 0.25, 0.5, 4, 0.4
+"""The time for a quick plan of a program, the part of the time left for all of these, the number of programs that are
+planned for longer, and the part of the time left for each of them."""
 _MOST_LOWER = 8
 """The number of lower programs planned when plans of others exceed the limit."""
 
@@ -144,6 +147,54 @@ def points_within(
         last = lower[0]
         points.append(last)
     return points + (points_of(graph, costs, programs[2:], control) if not control.is_over else [])
+
+
+def lowered(
+    graph: OperationGraph, costs: Sequence[int], peak: int, most: int, control: Control
+) -> tuple[list[list[int]], bool]:
+    """Return programs of ever lower peaks within an extra cost, and False if none is lower, which is proved."""
+    programs = list[list[int]]()
+    if len(graph.ops) > LARGEST_BOUNDED:
+        # What bounds the cost takes too long.
+        return programs, True
+    away = away_of(graph, costs)
+    while not control.is_over:
+        share = control.child(_STATES_SHARE)
+        found = least_work(graph, costs, peak - 1, None, share, away=away, states=_STATES_OF_A_POINT)
+        if found.runs is None or (found.extra_cost or 0) > most:
+            return programs, not found.is_none and found.bound <= most
+        peak = peak_of(rewritten(graph, found.runs).graph, range(len(found.runs)))
+        programs.append(list(found.runs))
+    return programs, True
+
+
+def planned_again(
+    graph: OperationGraph,
+    costs: Sequence[int],
+    lowest: RecomputedPoint,
+    programs: Iterable[Sequence[int]],
+    control: Control,
+) -> list[RecomputedPoint]:
+    """Return points of programs that are about as low as the lowest one, until a plan needs what is alive alone.
+
+    Each is planned quickly; then the best ones are planned for longer.
+    """
+    points, seen = [lowest], {lowest.order}
+    quick = control.child(_QUICK_SHARE)
+    for runs in programs:
+        if quick.is_over or points[-1].peak == points[-1].live_peak:
+            break
+        written = _written(graph, runs)
+        least = min(point.peak for point in points)
+        if written is None or written[1] in seen or written[0] >= least:
+            continue
+        seen.add(written[1])
+        points += points_of(graph, costs, [written[1]], control.within(_QUICK_S), is_ordered=True)
+    for point in sorted(points, key=lambda point: point.peak)[:_LONG]:
+        least = min(point.peak for point in points)
+        if not control.is_over and point.live_peak < least:
+            points += points_of(graph, costs, [point.order], control.child(_LONG_SHARE), is_ordered=True)
+    return points
 
 
 def aimed(
