@@ -14,7 +14,7 @@ from memplan.solvers.search.control import Control
 from memplan_recompute.away import Away
 from memplan_recompute.descent import Descent
 from memplan_recompute.least import LARGEST_BOUNDED, away_of, least_work
-from memplan_recompute.points import points_of
+from memplan_recompute.points import PLANNED_S, points_of
 from memplan_recompute.rewrite import rewritten
 from memplan_recompute.search import DropSearch
 from memplan_recompute.stays import Drops, Stays
@@ -63,6 +63,9 @@ def cheapest(
     away: Away | None,
 ) -> Known:
     """Search for the cheapest program within a budget, starting from the best known."""
+    if away is None and control.is_over:
+        # Comparing programs of a large graph takes long; what one operation needs is known soon.
+        return Known({budget: 0}, is_none=bound_unsearched(graph)[0] > budget)
     written = [found for runs in programs if (found := _written(graph, runs)) is not None and found[0] <= budget]
     known = min((runs for _, runs in written), key=lambda runs: sum(costs[v] for v in runs), default=None)
     least = least_work(graph, costs, budget, known, control, away=away)
@@ -214,7 +217,9 @@ def aimed(
     best: int | None = None
     for _ in range(_AIMS):
         last = points[-1]
-        if control.is_over or best == 0 or (last.extra_cost == 0 and last.peak <= within):
+        # What there is no time to plan is not searched for, as preparing that takes long, too.
+        is_late = control.left_s < PLANNED_S * len(graph.ops)
+        if control.is_over or is_late or best == 0 or (last.extra_cost == 0 and last.peak <= within):
             break
         # A plan of this one would be within if it needed as much more than what is alive.
         aim = int(within * min(1, last.live_peak / last.peak) * (1 - len(points) * _MARGIN))
