@@ -27,32 +27,6 @@ KNOWN_FIELDS = {
         "objective",
     ),
 }
-_EXAMPLES = {
-    "size": "bytes, as 4096",
-    "start": "the time step from which it is alive, as 0",
-    "end": "the first time step after it, as 3",
-    "alignment": "offsets are its multiples, as 16; the default is 1",
-    "offset": "bytes from the start of the pool, as 64; if left out, memplan chooses it",
-    "id": 'a name, as "conv1"',
-    "name": 'a name, as "sram"',
-    "base_address": "the address of its first byte, 536870912 for 0x20000000",
-    "cost": "of a byte of traffic, as 4.0; the default is 0",
-    "relative.offset": "bytes from the start of the other one, as 64",
-    "reuse.cost": "of each of its pairs that shares bytes, as 1",
-    "to": "the id of another one",
-    "lifetimes": "a list of pairs, as [[0, 3]]",
-    **dict.fromkeys(("conflicts", "may_share"), 'a list of pairs of ids, as [["a", "b"]]'),
-    "together": 'a list of lists of ids, as [["a", "b"]]',
-    "reserved": "a list of pairs of an offset and a size, as [[0, 1024]]",
-    "branches": 'branches are bodies, each a list of statements, as [[{"op": "relu"}], []]',
-    "format": "a newer memplan wrote it: update this one",
-    "interval": "whether the end is a time of the lifetime; by default it is not: half-open",
-    "placements": 'a list, as [{"id": "a", "pool": "sram", "offset": 0}]',
-    **dict.fromkeys(("in", "out"), "a list of the positions of tensors, as [0]"),
-    "pool": 'the name of the pool that it lies in, as "default"',
-    "alias_of": "the id of the one that it lies in; if left out, it has a place of its own",
-}
-"""Examples for the fields of rows; where a name has two meanings, the key also names the object."""
 _SIZE = r"(?a)([0-9]{1,18})(?:\.0*)? ?([kKMG]?)(i?)(B|b|bytes?|)"
 _OTHER_NUMBER = r"(?a)0[xX][0-9a-fA-F]{1,15}|[1-9][0-9]{0,2}(?:[,_][0-9]{3}){1,4}"
 _POWER_OF_TEN = r"(?a)[0-9]{1,6}(?:\.[0-9]{1,6})?[eE]\+?[0-9]{1,2}"
@@ -61,7 +35,7 @@ _POWERS = {"": 0, "k": 1, "K": 1, "M": 2, "G": 3}
 
 @cache
 def other_words(of: str) -> OtherWords:
-    """Return the words of other tools for fields of `of`, or for `options` as flags, `values` or `attributes`."""
+    """Return a table: other words for fields of `of`, `options` as flags, `values` or `attributes`; or `examples`."""
     # Imported here: most words are right.
     from tomllib import loads
 
@@ -123,15 +97,16 @@ def unknown_option(word: str, options: Collection[str]) -> str:
 
 def meant_value(location: Sequence[str | int], said: str) -> str:
     """Return the kind of value that a field of a row takes, unless the sentence `said` already states it."""
+    examples = other_words("examples")
     *of, field = ["", *(step for step in location if isinstance(step, str))]
-    field = f"{of[-1]}.{field}" if of and f"{of[-1]}.{field}" in _EXAMPLES else field
+    field = f"{of[-1]}.{field}" if of and f"{of[-1]}.{field}" in examples else field
     if of[-1:] == ["symbols"]:
         return ' (its range, as {"min": 1, "max": 64})'
-    if field not in _EXAMPLES or (field in ("name", "size", "to") and len(location) < 3) or "did you mean" in said:
+    if field not in examples or (field in ("name", "size", "to") and len(location) < 3) or "did you mean" in said:
         return ""
     if field == "format" and "/" not in said:  # an option, and not the format of a file
         return ""
-    return f" ({_EXAMPLES[field].partition('; ')[0] if said == 'is required' else _EXAMPLES[field]})"
+    return f" ({examples[field].partition('; ')[0] if said == 'is required' else examples[field]})"
 
 
 def meant_number(value: object) -> str:
