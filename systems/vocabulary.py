@@ -7,7 +7,7 @@ before each axis, then those behind. `groups`, `axis` and `block` are integers; 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from math import isfinite
 
 from memplan.planner.operations.graph_facts import Attribute
@@ -74,20 +74,6 @@ def plain_attributes(found: Iterable[tuple[str, object]]) -> dict[str, Attribute
     """Return those of some attributes that can be said."""
     plain_values = ((name, plain(value)) for name, value in found)
     return {name: value for name, value in plain_values if name and value is not None}
-
-
-def same_pads(
-    sizes: Sequence[int], kernel: Sequence[int], strides: Sequence[int], dilations: Sequence[int], *, more_behind: bool
-) -> tuple[int, ...]:
-    """Return the pads with which each axis has an output for every stride, the odd one behind or before."""
-    before, behind = [], []
-    for size, taps, stride, dilation in zip(sizes, kernel, strides, dilations, strict=False):
-        reach = (taps - 1) * dilation + 1
-        total = max(0, (-(-size // max(1, stride)) - 1) * stride + reach - size)
-        small, large = total // 2, total - total // 2
-        before.append(small if more_behind else large)
-        behind.append(large if more_behind else small)
-    return (*before, *behind)
 
 
 def kind_of(name: str, kinds: Mapping[str, str]) -> str | None:

@@ -244,7 +244,7 @@ constexpr const char *kRuleTexts[] = {
     "two buffers of a pair of banks touch a common bank",
     "a home must name a buffer and a memory, with a cost that is not negative, rows ascending",
     "the costs of homes must add up to at most 2^58",
-    "a choice needs `memories`, and must be without joins, prices and same_offset",
+    "a choice needs `memories`, and must be without prices and same_offset",
 };
 
 }  // namespace

@@ -163,7 +163,7 @@ class Door {
       if (!are_two(join.upper, join.lower) || join.distance < 0) return MEMPLAN_JOIN_WRONG;
       if (p.buffers[join.upper].size == 0 || p.buffers[join.lower].size == 0) return MEMPLAN_JOIN_WRONG;
       if ((at > 0 && p.joins[at - 1].upper >= join.upper) || is_upper(join.lower)) return MEMPLAN_JOIN_WRONG;
-      if (!is_in_one(p, join.upper, join.lower)) return MEMPLAN_JOIN_WRONG;
+      if (!is_choice_ && !is_in_one(p, join.upper, join.lower)) return MEMPLAN_JOIN_WRONG;
       if (has_same_offset(p, join.upper) || has_same_offset(p, join.lower)) return MEMPLAN_JOIN_WRONG;
       if (!add(join.distance)) return MEMPLAN_TOO_LARGE;
     }
@@ -180,7 +180,7 @@ class Door {
 
 // Whether a problem has what memories are not chosen with.
 inline bool is_beside_choice(const memplan_problem &problem) {
-  return problem.memory_count == 0 || problem.join_count + problem.price_count > 0 || problem.same_offset != nullptr;
+  return problem.memory_count == 0 || problem.price_count > 0 || problem.same_offset != nullptr;
 }
 
 // The first rule that a problem breaks whose memories are to be chosen, or a home.

@@ -197,7 +197,7 @@ typedef enum memplan_rule {
   MEMPLAN_IN_ONE_BANK,        /* `buffer` and `other` touch a common bank (a rule of offsets) */
   MEMPLAN_HOME_WRONG,         /* a buffer or a memory that does not exist, a negative cost, or out of order */
   MEMPLAN_HOMES_TOO_LARGE,    /* the costs of homes add up to more than 2^58 */
-  MEMPLAN_CHOICE_BESIDE       /* a choice without memories, or with joins, prices or same_offset */
+  MEMPLAN_CHOICE_BESIDE       /* a choice without memories, or with prices or same_offset */
 } memplan_rule;
 
 /* The proof of the bound. */
@@ -266,7 +266,8 @@ MEMPLAN_API memplan_moment memplan_fullest(const memplan_problem *problem, size_
  * them about sixty times. OPTIMAL means that no choice costs less than `cost`; otherwise none costs less than
  * `cost_bound`. The peak is that of all memories together. INFEASIBLE is proved. If it has a `buffer`,
  * either that is larger than each of its memories, or `bound` bytes are alive at one time of buffers which may be only in
- * these memories, and they hold less. If a home breaks a rule, `buffer` is its row. */
+ * these memories, and they hold less; or `other` is joined with it, and no memory may have all that are joined. Joined
+ * buffers go into one memory at the sum of their costs. If a home breaks a rule, `buffer` is its row. */
 MEMPLAN_API memplan_result memplan_choose(const memplan_problem *problem, const memplan_home *homes, size_t home_count,
                                           const memplan_options *options, size_t *memory_of, int64_t *offsets);
 

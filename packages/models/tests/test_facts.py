@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from memplan_models.pads import same_pads
 
 from memplan.capabilities.cascade.access.from_graph import access_graph
 from memplan.capabilities.order.search.regions import with_regions_ordered
 from memplan.planner.operations.graph import GraphOperation, OperationGraph
 from memplan.planner.operations.order_check import peak_of
 from memplan.systems.model_graph import read_model_graph
-from memplan.systems.vocabulary import plain, same_pads
+from memplan.systems.vocabulary import plain
 from packages.models.tests.onnx_models import graph, model, node, of_graph, value
 from packages.models.tests.tflite_files import INT32, operator, subgraph, tensor
 from packages.models.tests.tflite_files import model as tflite_model

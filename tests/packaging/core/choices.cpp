@@ -28,7 +28,8 @@ bool is_right(std::uint64_t seed) {
   }
   const std::size_t n = c.buffers.size(), memories = c.memories.size();
   memplan_problem problem = c.problem;
-  problem.joins = nullptr, problem.join_count = 0, problem.prices = nullptr, problem.price_count = 0;
+  problem.prices = nullptr, problem.price_count = 0;
+  if (has_banks) problem.joins = nullptr, problem.join_count = 0;
   problem.memories = c.memories.data(), problem.memory_count = memories;
   problem.memory_of = nullptr, problem.same_offset = nullptr;
   std::vector<memplan_pair> banks;
@@ -60,7 +61,7 @@ bool is_right(std::uint64_t seed) {
     if (check.status != MEMPLAN_FEASIBLE || check.peak != result.peak || cost != result.cost)
       return std::printf("seed %" PRIu64 ": %s, cost %" PRId64 "\n", seed, memplan_rule_text(check.rule), cost), false;
   }
-  if (result.status == MEMPLAN_INFEASIBLE && result.buffer != MEMPLAN_NONE && !problem.only_pairs) {
+  if (result.status == MEMPLAN_INFEASIBLE && result.buffer != MEMPLAN_NONE && result.other == MEMPLAN_NONE && !problem.only_pairs) {
     std::vector<std::size_t> crowded(n);
     const memplan_moment crowd =
         memplan_crowded(&problem, homes.data(), homes.size(), result.buffer, crowded.data(), n);

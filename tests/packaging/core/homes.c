@@ -63,7 +63,7 @@ int main(void) {
   REFUSED(homes[2].memory = 0, MEMPLAN_HOME_WRONG, 2)
   REFUSED(homes[0].cost = homes[1].cost = (int64_t)1 << 58, MEMPLAN_HOMES_TOO_LARGE, 1)
   REFUSED(problem.memory_count = 0, MEMPLAN_CHOICE_BESIDE, MEMPLAN_NONE)
-  REFUSED(problem.join_count = 1, MEMPLAN_CHOICE_BESIDE, MEMPLAN_NONE)
+  REFUSED(problem.price_count = 1, MEMPLAN_CHOICE_BESIDE, MEMPLAN_NONE)
   REFUSED(problem.memories = NULL, MEMPLAN_NULL_POINTER, MEMPLAN_NONE)
   REFUSED(problem.count = SIZE_MAX, MEMPLAN_TOO_MANY, MEMPLAN_NONE)
   REFUSED(buffers[1].size = -1, MEMPLAN_SIZE_NEGATIVE, 1)

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 from memplan.planner.model.rows import MAX_BYTES
 from memplan.planner.operations.graph_facts import OperationFacts, TensorFacts
 from memplan.systems.imported import element_count
-from memplan.systems.vocabulary import MOST_NUMBERS, kind_of, kinds_by_name, plain_attributes, same_pads
+from memplan.systems.vocabulary import MOST_NUMBERS, kind_of, kinds_by_name, plain_attributes
 from memplan_models.onnx.model import DTYPES, shape_of
+from memplan_models.pads import same_pads
 
 if TYPE_CHECKING:
     import numpy as np

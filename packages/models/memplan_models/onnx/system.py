@@ -38,7 +38,7 @@ SYSTEM = System(
             "reference:onnxruntime-memory-pattern",
             "earliest first, into the smallest gap, in blocks of 256 bytes (ONNX Runtime)",
             "microsoft/onnxruntime, core/framework/mem_pattern_planner.h; pull request 32071 for workspaces",
-            "memplan.solvers.reference.best_fit:memory_pattern",
+            "memplan_models.onnx.planner:memory_pattern",
             other_names="onnxruntime ort",
         ),
     ),

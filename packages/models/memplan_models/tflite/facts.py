@@ -12,8 +12,9 @@ from typing import Any
 
 from memplan.planner.operations.graph_facts import Attribute, OperationFacts, Quantization, TensorFacts
 from memplan.systems.imported import element_count
-from memplan.systems.vocabulary import MOST_NUMBERS, kind_of, kinds_by_name, same_pads
+from memplan.systems.vocabulary import MOST_NUMBERS, kind_of, kinds_by_name
 from memplan_models.flatbuffer import Table
+from memplan_models.pads import same_pads
 from memplan_models.tflite.model import DTYPES, Operator, Subgraph, TfliteTensor
 
 _EFFECTS = {"VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE", "CALL_ONCE", "HASHTABLE", "HASHTABLE_FIND"}

@@ -12,7 +12,7 @@ SYSTEM = System(
             "reference:mlir-best-fit",
             "earliest first, into the smallest gap between what is alive (MLIR's static memory planner)",
             "llvm/llvm-project ae2d14a6, mlir/lib/Dialect/Bufferization/Transforms/StaticMemoryPlanning.cpp",
-            "memplan.solvers.reference.best_fit:best_fit",
+            "memplan_systems.mlir.planner:best_fit",
             other_names="llvm mlir static-memory-planner",
         ),
     ),

@@ -1,19 +1,15 @@
-"""Best fit in time: buffers are placed by start, in the smallest gap between live ones.
+"""Best fit in time, as MLIR's static memory planner: buffers go by start into the smallest gap between live ones.
 
-So do MLIR's static memory planner and ONNX Runtime's patterns of memory. Gaps are counted up to the end of all that was
-ever placed; where none is large enough, a buffer lies behind what is alive.
+Gaps are counted up to the end of all that was ever placed; where none is large enough, a buffer lies behind what is
+alive.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from math import lcm
 
 from memplan.planner.model.problem import Problem
 from memplan.solvers.reference.tensors import Placed, StopCheck, Tensor, aligned, step, tensors
-
-ONNX_RUNTIME_BLOCK = 256
-"""The block to which ONNX Runtime rounds sizes and offsets, in bytes, including declared workspaces."""
 
 
 def best_fit(problem: Problem, seed: int, stop_check: StopCheck) -> Placed:
@@ -22,26 +18,13 @@ def best_fit(problem: Problem, seed: int, stop_check: StopCheck) -> Placed:
     Source: llvm/llvm-project ae2d14a6, mlir/lib/Dialect/Bufferization/Transforms/StaticMemoryPlanning.cpp:
     bestFitMemoryPlanner (pull request 207403).
     """
-    return _placed(problem, stop_check, 1)
-
-
-def memory_pattern(problem: Problem, seed: int, stop_check: StopCheck) -> Placed:
-    """Place by start, in whole blocks of 256 bytes.
-
-    Source: microsoft/onnxruntime, onnxruntime/core/framework/mem_pattern_planner.h: TraceAllocation; workspaces that
-    kernels declare (pull request 32071) are buffers like others, alive while their node runs.
-    """
-    return _placed(problem, stop_check, ONNX_RUNTIME_BLOCK)
-
-
-def _placed(problem: Problem, stop_check: StopCheck, block: int) -> Placed:
     placements: dict[int, tuple[int, int]] = {}
     alive: list[tuple[int, int, Tensor]] = []
     top = 0
     for tensor in sorted(tensors(problem, stop_check), key=lambda tensor: tensor.start):
         stop_check()
         alive = sorted((row for row in alive if row[2].end > tensor.start), key=lambda row: row[:2])
-        size, each = aligned(tensor.size, block), lcm(step(problem, tensor, 0), block)
+        size, each = tensor.size, step(problem, tensor, 0)
         offset = _offset(((low, high) for low, high, _ in alive), size, each, top)
         placements[tensor.position] = 0, offset
         alive.append((offset, offset + size, tensor))

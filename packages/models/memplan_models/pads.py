@@ -1,0 +1,19 @@
+"""Pads that formats of models name by a word."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+def same_pads(
+    sizes: Sequence[int], kernel: Sequence[int], strides: Sequence[int], dilations: Sequence[int], *, more_behind: bool
+) -> tuple[int, ...]:
+    """Return the pads with which each axis has an output for every stride, the odd one behind or before."""
+    before, behind = [], []
+    for size, taps, stride, dilation in zip(sizes, kernel, strides, dilations, strict=False):
+        reach = (taps - 1) * dilation + 1
+        total = max(0, (-(-size // max(1, stride)) - 1) * stride + reach - size)
+        small, large = total // 2, total - total // 2
+        before.append(small if more_behind else large)
+        behind.append(large if more_behind else small)
+    return (*before, *behind)

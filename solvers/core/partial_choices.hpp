@@ -1,0 +1,228 @@
+// The partial choices that a search through live sets carries on.
+#pragma once
+#include "stack.hpp"
+#include "timeline.hpp"
+
+namespace memplan::choice {
+
+inline constexpr i64 kRowWork = 50, kPartialsAUnit = 4;
+
+// No choice costs less than `bound`; `work` counts what the search has done.
+struct Cheapest {
+  bool is_found = false;
+  i64 cost = 0, bound = 0, work = 0;
+};
+
+// The partial choices as rows: the cost in parts of a step, where it came from, the key, and the loads by each measure.
+class PartialChoices {
+ public:
+  PartialChoices(Arena &arena, const ChoiceItems &knapsack, const Multipliers &multipliers, const Timeline &timeline,
+                 const Rows<i64> &price, i64 value, i64 at_most, i64 widest)
+      : arena_(arena),
+        knapsack_(knapsack),
+        multipliers_(multipliers),
+        timeline_(timeline),
+        price_(price),
+        top_(at_most > kMost / multipliers.scale ? kMost : at_most * multipliers.scale),
+        widest_(widest),
+        load_(2 + timeline.words),
+        columns_(load_ + multipliers.worth.size),
+        now_(arena.rows<i64>(widest * price.size, columns_, false)),
+        next_(arena.rows<i64>(widest * price.size, columns_, false)),
+        order_(arena.uncleared<i64>(widest * price.size)),
+        amount_(arena.array<i64>(multipliers.worth.size)),
+        seen_(arena.array<i64>(timeline.members.size)),
+        steps_(arena) {
+    if (arena.has_failed) return;
+    std::fill(now_[0], now_[0] + columns_, 0);
+    now_[0][0] = value, count_ = 1;  // all begin at the bound, so that a cost is a bound of what it leads to
+  }
+
+  // Go through all live sets: the cheapest choice within the cost, unless it was dropped.
+  template <class IsOver>
+  Cheapest run(const Array<i64> &home, IsOver &&is_over) {
+    for (i64 t = 0; t < knapsack_.rows && !arena_.has_failed; ++t) {
+      for (const auto *each = timeline_.ending.begin(t); each < timeline_.ending.end(t); ++each) lift(*each, -1);
+      forget(t);
+      for (const auto *each = timeline_.starting.begin(t); each < timeline_.starting.end(t); ++each) lift(*each, 1);
+      const Timeline::Event *arriving = timeline_.arriving.begin(t), *end = timeline_.arriving.end(t);
+      for (const auto *each = arriving; each < end; ++each) {
+        // An item arrives with all of its buffers at once, when the first of them does.
+        const auto is_same = [each](const Timeline::Event &other) { return other.item == each->item; };
+        if (std::none_of(arriving, each, is_same)) branch(t, each->item);
+      }
+      pass(t);
+      if (count_ == 0) return {false, 0, in_steps(std::min(dropped_, above_)), work()};
+      if (is_over()) return {false, 0, 0, work()};
+    }
+    return arena_.has_failed ? Cheapest{} : found(home);
+  }
+
+ private:
+  struct Step {
+    i64 item, count;
+    std::int32_t *origin;
+    std::int16_t *home;
+  };
+  Arena &arena_;
+  const ChoiceItems &knapsack_;
+  const Multipliers &multipliers_;
+  const Timeline &timeline_;
+  const Rows<i64> &price_;
+  const i64 top_, widest_, load_, columns_;
+  i64 count_ = 0, dropped_ = kNever, above_ = kNever, recorded_ = 0;
+  Rows<i64> now_, next_;
+  Array<i64> order_, amount_, seen_;
+  Growing<Step> steps_;
+
+  i64 *key(i64 *row) const { return row + 2; }
+  i64 home(i64 j, i64 *row) const { return timeline_.item_field[j].of(key(row)); }
+
+  void add(i64 *row, i64 pool, const i64 *amount) const {
+    for (i64 r = 0; r < amount_.size; ++r)
+      if (multipliers_.measures.pool[r] == pool) row[load_ + r] += amount[r];
+  }
+
+  // What a buffer takes by each measure.
+  void measure(i64 buffer, i64 sign) const {
+    for (i64 r = 0; r < amount_.size; ++r) amount_[r] += sign * multipliers_.measures.size[r][buffer];
+  }
+
+  void lift(const Timeline::Event &event, i64 sign) const {
+    amount_.fill(0);
+    measure(event.buffer, sign);
+    for (i64 k = 0; k < count_; ++k) add(now_[k], home(event.item, now_[k]), amount_.data);
+  }
+
+  // Keep those that a rule keeps, in their order.
+  template <class Kept>
+  void keep(Kept &&is_kept) {
+    i64 to = 0;
+    for (i64 k = 0; k < count_; ++k) {
+      if (!is_kept(now_[k])) continue;
+      if (to < k) std::copy(now_[k], now_[k] + columns_, now_[to]);
+      ++to;
+    }
+    count_ = to;
+  }
+
+  // Forget the memories of what leaves; of equal partial choices, keep the cheapest.
+  void forget(i64 t) {
+    const auto *begin = timeline_.leaving.begin(t), *end = timeline_.leaving.end(t);
+    for (i64 k = 0; k < count_; ++k)
+      for (const auto *each = begin; each < end; ++each) timeline_.item_field[each->item].clear(key(now_[k]));
+    if (begin == end || count_ < 2) return;
+    std::iota(order_.data, order_.data + count_, i64{0});
+    const auto compared = [this](i64 a, i64 b) {
+      for (i64 word = timeline_.words - 1; word >= 0; --word)
+        if (const i64 x = key(now_[a])[word], y = key(now_[b])[word]; x != y) return x < y ? -1 : 1;
+      return 0;
+    };
+    std::sort(order_.data, order_.data + count_, [&](i64 a, i64 b) {
+      const int by_key = compared(a, b);
+      return by_key != 0 ? by_key < 0 : now_[a][0] != now_[b][0] ? now_[a][0] < now_[b][0] : a < b;
+    });
+    i64 to = 0;
+    for (i64 x = 0; x < count_; ++x)
+      if (x == 0 || compared(order_[x - 1], order_[x]) != 0)
+        std::copy(now_[order_[x]], now_[order_[x]] + columns_, next_[to++]);
+    std::swap(now_, next_), count_ = to;
+  }
+
+  // Put an item that arrives into each memory with enough capacity.
+  void branch(i64 t, i64 j) {
+    amount_.fill(0);
+    for (const auto *each = timeline_.arriving.begin(t); each < timeline_.arriving.end(t); ++each)
+      if (each->item == j) measure(each->buffer, 1);
+    const Timeline::Field &field = timeline_.item_field[j];
+    i64 to = 0;
+    for (i64 q = 0; q < price_.size; ++q) {
+      if (!knapsack_.homes[q][j]) continue;
+      for (i64 k = 0; k < count_; ++k) {
+        const i64 cost = now_[k][0] + price_[q][j];
+        if (now_[k][load_ + q] + amount_[q] > timeline_.capacity[q][t]) continue;
+        if (cost > top_) {
+          above_ = std::min(above_, cost);
+          continue;
+        }
+        i64 *row = next_[to++];
+        std::copy(now_[k], now_[k] + columns_, row);
+        row[0] = cost, key(row)[field.word] |= q << field.shift;
+        add(row, q, amount_.data);
+      }
+    }
+    std::swap(now_, next_), count_ = to;
+    note_nogoods(j);
+    narrow();
+    record(j);
+  }
+
+  // Update each no-good with item `j`; drop what completes one.
+  void note_nogoods(i64 j) {
+    for (i64 x = timeline_.nogoods_first[j]; x < timeline_.nogoods_first[j + 1]; ++x) {
+      const i64 g = timeline_.nogoods_of[x], pool = timeline_.pool_of(g);
+      const Timeline::Field &field = timeline_.nogood_field[g];
+      // From the second member on, the bits say whether all before it are there.
+      const bool is_first = seen_[g]++ == 0, is_last = seen_[g] == timeline_.members[g];
+      keep([&](i64 *row) {
+        const bool is_there = home(j, row) == pool && (is_first || field.of(key(row)) != 0);
+        field.clear(key(row));
+        if (is_there && !is_last) key(row)[field.word] |= i64{1} << field.shift;
+        return !is_last || !is_there;
+      });
+    }
+  }
+
+  // Keep the cheapest. The least that is dropped is what the bound may still claim.
+  void narrow() {
+    if (count_ <= widest_) return;
+    std::iota(order_.data, order_.data + count_, i64{0});
+    std::nth_element(order_.data, order_.data + widest_, order_.data + count_, [this](i64 a, i64 b) {
+      return now_[a][0] != now_[b][0] ? now_[a][0] < now_[b][0] : a < b;
+    });
+    const i64 last = order_[widest_], cost = now_[last][0];
+    dropped_ = std::min(dropped_, cost);
+    keep([&](const i64 *row) { return row[0] < cost || (row[0] == cost && row < now_[last]); });
+  }
+
+  void record(i64 j) {
+    const Array<std::int32_t> origin = arena_.uncleared<std::int32_t>(count_);
+    const Array<std::int16_t> homes = arena_.uncleared<std::int16_t>(count_);
+    if (arena_.has_failed) return;
+    for (i64 k = 0; k < count_; ++k) {
+      origin[k] = static_cast<std::int32_t>(now_[k][1]), homes[k] = static_cast<std::int16_t>(home(j, now_[k]));
+      now_[k][1] = k;
+    }
+    steps_.push({j, count_, origin.data, homes.data});
+    recorded_ += count_;
+  }
+
+  // Charge for the capacity left free; drop what does not fit or costs too much.
+  void pass(i64 t) {
+    keep([&](i64 *row) {
+      bool fits = true;
+      for (i64 r = 0; r < amount_.size; ++r) {
+        const i64 free = timeline_.capacity[r][t] - row[load_ + r];
+        row[0] += multipliers_.worth[r][t] * free, fits = fits && free >= 0;
+      }
+      if (fits && row[0] > top_) above_ = std::min(above_, row[0]);
+      return fits && row[0] <= top_;
+    });
+  }
+
+  Cheapest found(const Array<i64> &chosen) const {
+    i64 best = 0;
+    for (i64 k = 1; k < count_; ++k)
+      if (now_[k][0] < now_[best][0]) best = k;
+    const i64 cost = floor_div(now_[best][0], multipliers_.scale);
+    std::copy(timeline_.home.begin(), timeline_.home.end(), chosen.data);
+    i64 at = now_[best][1];
+    for (i64 x = steps_.size - 1; x >= 0; --x) chosen[steps_[x].item] = steps_[x].home[at], at = steps_[x].origin[at];
+    return {true, cost, std::min(cost, in_steps(dropped_)), work()};
+  }
+
+  i64 in_steps(i64 cost) const { return cost == kNever ? kNever : rounded_up(cost, multipliers_.scale); }
+  i64 work() const { return (knapsack_.rows + 1) * kRowWork + recorded_ / kPartialsAUnit; }
+};
+
+}  // namespace memplan::choice
