@@ -1,37 +1,10 @@
 // What is away in a sequence of runs, so that it comes within a limit in the least time: a first choice, then others by
 // chance, which are taken as long as they are no worse than one of the last.
+#include "away_time.hpp"
 #include "random.hpp"
-#include "stack.hpp"
 
 namespace memplan::order {
 namespace {
-
-// See `Sequence` in kernels.py.
-struct Sequence {
-  Array<i64> before;
-  Array<i64> bytes;
-  Array<i64> tensor;
-  Array<i64> size;
-  Array<i64> made;
-  Array<i64> begin;
-  Array<i64> end;
-  Array<i64> transfer;
-};
-
-// See `AwayChoice` in kernels.py.
-struct AwayChoice {
-  i64 limit;
-  i64 goal;
-  i64 seed;
-  i64 work;
-  Array<i64> first;
-  Array<i64> last;
-  Array<i64> send;
-  Array<i64> fetch;
-  Array<i64> late;
-  Array<i64> flag;
-  Array<i64> answer;
-};
 
 enum Outcome : i64 { kChosen = 1, kNone = 0, kStopped = -1 };
 enum Answer : i64 { kTime, kWork, kRounds };
@@ -41,64 +14,18 @@ constexpr i64 kTimedWork = 4'000'000;  // the work of a first choice from which 
 constexpr i64 kRemoved = 4;         // at most so many stays come back at once before others are chosen
 constexpr double kNear = 0.7;       // the part of rounds in which these lie around one run
 constexpr i64 kHistory = 40;        // a choice is taken that is no worse than the one so many rounds ago
+constexpr i64 kWorkPerRound = 100;
 constexpr i64 kIdle = 20'000;       // rounds that find nothing better, behind which the search ends
-constexpr i64 kWorkPerTransfer = 40;
 
-// One direction of the link: one transfer at a time, of those that wait the one that is due first.
-struct Direction {
-  // The stay that waits, the run that it is due at, and its place.
-  struct Waiting {
-    i64 due, place, stay;
-    bool operator<(const Waiting &other) const {  // for a heap, the first one on top
-      if (due != other.due) return due > other.due;
-      return place != other.place ? place > other.place : stay > other.stay;
-    }
-  };
-
-  Stack<Waiting> waiting;
-  Array<i64> ended;  // by runs: when the last of what is due there has ended
-  i64 free = 0, now = 0;
-
-  // Let transfers begin until the link is taken up to the time, or nothing waits.
-  void pass(i64 time, const Array<i64> &transfer, const Array<i64> *start) {
-    while (waiting.size > 0 && std::max(free, now) < time) begin(transfer, start);
-    now = time;
-  }
-  void release(const Waiting &row) {
-    waiting.push(row);
-    std::push_heap(waiting.begin(), waiting.end());
-  }
-  // Begin all that is due at a run, and return when the last of what is due there has ended.
-  i64 end_due(i64 place, const Array<i64> &transfer, const Array<i64> *start) {
-    while (waiting.size > 0 && waiting[0].due <= place) begin(transfer, start);
-    return ended[place];
-  }
-
- private:
-  void begin(const Array<i64> &transfer, const Array<i64> *start) {
-    const Waiting row = waiting[0];
-    std::pop_heap(waiting.begin(), waiting.end());
-    --waiting.size;
-    const i64 at = std::max(free, now);
-    if (start != nullptr) (*start)[row.stay] = at;
-    free = at + transfer[row.stay];
-    ended[row.due] = std::max(ended[row.due], free);
-  }
-};
-
-class AwaySearch {
+class AwaySearch : AwayTime {
  public:
   AwaySearch(const Sequence &sequence, const AwayChoice &query, Arena &arena)
-      : sequence_(sequence), query_(query), n_(sequence.bytes.size - 1), m_(sequence.tensor.size),
-        bytes_(arena.array<i64>(n_ + 1)), position_(arena.array<i64>(m_)), chosen_{arena.array<i64>(m_)},
-        sender_(arena.array<i64>(highest(sequence.tensor) + 1)), events_{arena.array<u64>(4 * m_)},
-        sends_{{arena.array<Direction::Waiting>(m_)}, arena.array<i64>(n_ + 1)},
-        fetches_{{arena.array<Direction::Waiting>(m_)}, arena.array<i64>(n_ + 1)},
-        saved_{arena.array<Saved>(m_)}, saved_bytes_(arena.array<i64>(n_ + 1)), best_{arena.array<Saved>(m_)},
-        later_{arena.array<Late>(m_)}, near_{arena.array<i64>(m_)}, random_(static_cast<u64>(query.seed)) {}
+      : AwayTime(sequence, query, arena), bytes_(arena.array<i64>(n_ + 1)), saved_{arena.array<Saved>(m_)},
+        saved_bytes_(arena.array<i64>(n_ + 1)), best_{arena.array<Saved>(m_)}, later_{arena.array<Late>(m_)},
+        near_{arena.array<i64>(m_)}, random_(static_cast<u64>(query.seed)) {}
 
   i64 run() {
-    position_.fill(-1), sender_.fill(-1);
+    position_.fill(-1);
     std::copy(sequence_.bytes.begin(), sequence_.bytes.end(), bytes_.begin());
     for (i64 s = 0; s < m_; ++s) {
       const Range span{query_.first[s], query_.last[s]};
@@ -137,13 +64,6 @@ class AwaySearch {
     }
   };
 
-  static i64 highest(const Array<i64> &values) {
-    return values.size == 0 ? 0 : *std::max_element(values.begin(), values.end());
-  }
-
-  bool is_away(i64 s) const { return position_[s] >= 0; }
-  Range span_of(i64 s) const { return {query_.first[s], query_.last[s]}; }
-
   void add(const Range &span, i64 bytes) {
     for (i64 k = span.low; k <= span.high; ++k) bytes_[k] += bytes;
   }
@@ -178,14 +98,6 @@ class AwaySearch {
       position_[s] = chosen_.size, chosen_.push(s);
       query_.first[s] = span.low, query_.last[s] = span.high;
     }
-  }
-
-  // By how much the transfers of a stay are too long for the runs beside which they may be.
-  i64 late(i64 s, const Range &span) const {
-    const Array<i64> &before = sequence_.before;
-    const i64 send = sequence_.transfer[s] - before[span.low] + before[sequence_.made[s] + 1];
-    const i64 fetch = sequence_.transfer[s] - before[sequence_.end[s]] + before[span.high + 1];
-    return std::max<i64>(0, send) + std::max<i64>(0, fetch);
   }
 
   // Let more be away until all runs are within the limit; false where nothing is left for one, or the time is over.
@@ -278,65 +190,6 @@ class AwaySearch {
     }
   }
 
-  // When all has ended; if it is recorded, by how much each run is late, and how transfers begin, as well.
-  i64 time(bool is_recorded = false) {
-    work_ += kWorkPerTransfer * chosen_.size;
-    const Array<i64> *send_start = is_recorded ? &query_.send : nullptr;
-    const Array<i64> *fetch_start = is_recorded ? &query_.fetch : nullptr;
-    // A copy that was sent once stays at the other end.
-    for (const i64 s : chosen_) sender_[sequence_.tensor[s]] = -1;
-    for (const i64 s : chosen_) {
-      i64 &sender = sender_[sequence_.tensor[s]];
-      if (sender < 0 || sequence_.begin[s] < sequence_.begin[sender]) sender = s;
-    }
-    events_.size = 0;
-    for (const i64 s : chosen_) {
-      if (sender_[sequence_.tensor[s]] == s) {
-        push_event(sequence_.made[s] + 1, kSendable, s);
-        push_event(query_.first[s], kSent, s);
-      }
-      push_event(query_.last[s] + 1, kFetchable, s);
-      push_event(sequence_.end[s], kFetched, s);
-    }
-    std::sort(events_.begin(), events_.end(), ascends);
-    for (const u64 event : events_) {
-      const i64 place = static_cast<i64>(event >> kPlaceShift), kind = static_cast<i64>(event >> kKindShift) & kKindMask;
-      (kind <= kSent ? sends_ : fetches_).ended[place] = 0;
-    }
-    sends_.free = sends_.now = fetches_.free = fetches_.now = 0;
-    const Array<i64> &before = sequence_.before, &transfer = sequence_.transfer;
-    i64 delay = 0, freed = 0, filled = 0;
-    // In front of other runs, nothing begins and nothing is waited for.
-    for (i64 k = 0; k < events_.size;) {
-      const i64 place = static_cast<i64>(events_[k] >> kPlaceShift), now = before[place] + delay;
-      i64 until = now;
-      bool has_sends = false, has_fetches = false;
-      if (is_recorded)
-        for (; filled < place; ++filled) query_.late[filled] = delay;
-      for (; k < events_.size && static_cast<i64>(events_[k] >> kPlaceShift) == place; ++k) {
-        const i64 kind = static_cast<i64>(events_[k] >> kKindShift) & kKindMask;
-        const i64 s = static_cast<i64>(events_[k] & ((u64{1} << kKindShift) - 1));
-        if (kind == kSendable) {
-          if (!has_sends) sends_.pass(now, transfer, send_start);
-          has_sends = true;
-          sends_.release({query_.first[s], place, s});
-        } else if (kind == kSent) {
-          freed = std::max(freed, sends_.end_due(place, transfer, send_start));
-        } else if (kind == kFetchable) {
-          if (!has_fetches) fetches_.pass(std::max(now, freed), transfer, fetch_start);
-          has_fetches = true;
-          fetches_.release({sequence_.end[s], place, s});
-        } else {
-          until = std::max(until, fetches_.end_due(place, transfer, fetch_start));
-        }
-      }
-      delay = std::max({now, freed, until}) - before[place];
-    }
-    if (is_recorded)
-      for (; filled <= n_; ++filled) query_.late[filled] = delay;
-    return before[n_] + delay;
-  }
-
   // Let some stays back and choose others, until the work is done, nothing better is found, or the goal is met.
   void improve(i64 least) {
     i64 now = least, idle = 0, round = 0;
@@ -392,23 +245,7 @@ class AwaySearch {
 
   i64 below(i64 count) { return static_cast<i64>(random_.next() % static_cast<u64>(count)); }
 
-  // What begins and ends at a run, in this order.
-  enum Event : i64 { kSendable, kSent, kFetchable, kFetched };
-  static constexpr i64 kKindShift = 30, kPlaceShift = 32, kKindMask = 3;
-  static constexpr i64 kWorkPerRound = 100;
-  void push_event(i64 place, Event kind, i64 s) {
-    events_.push(static_cast<u64>(place) << kPlaceShift | static_cast<u64>(kind) << kKindShift | static_cast<u64>(s));
-  }
-
-  const Sequence &sequence_;
-  const AwayChoice &query_;
-  i64 n_, m_;
   Array<i64> bytes_;     // during each run
-  Array<i64> position_;  // of a stay among those that are away, or -1
-  Stack<i64> chosen_;
-  Array<i64> sender_;  // by tensors: the stay for which it is sent
-  Stack<u64> events_;
-  Direction sends_, fetches_;
   Stack<Saved> saved_;
   Array<i64> saved_bytes_;
   Stack<Saved> best_;
@@ -418,7 +255,6 @@ class AwaySearch {
   Candidate candidates_[kLookedAt];
   i64 history_room_[kHistory];
   Array<i64> history_{history_room_, kHistory};
-  i64 work_ = 0;
 };
 
 }  // namespace
