@@ -10,6 +10,7 @@ import sqlite3
 import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, nullcontext, suppress
+from io import FileIO
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,7 @@ class Database:
         # SQLite has one writer at a time, and a thread that waits for it in SQLite polls; a lock wakes it.
         self._writer = threading.Lock() if self.is_sqlite else nullcontext()
         self._reader = engine.execution_options(memplan_only_reads=True)
+        self._file: FileIO | None = None  # stays open, as closing it drops the locks on it, also those of SQLite
 
     @classmethod
     def open(cls, url: str | None, folder: Path, connections: int = CONNECTIONS) -> Database:
@@ -85,7 +87,8 @@ class Database:
             with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, timeout=_BUSY_S)) as connection:
                 for (table,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall():
                     connection.execute(f'SELECT * FROM "{table}" LIMIT 1').fetchall()
-            if _head(path) != _MAGIC:
+            self._file = self._file or path.open("rb", buffering=0)
+            if os.pread(self._file.fileno(), len(_MAGIC), 0) != _MAGIC:
                 raise StoreError("database: its file is none of SQLite any more")
         except (sqlite3.Error, OSError) as error:
             raise StoreError(f"database: its file cannot be read: {error}") from error
@@ -93,6 +96,8 @@ class Database:
     def close(self) -> None:
         """Close all connections."""
         self.engine.dispose()
+        if self._file is not None:
+            self._file.close()
 
 
 @contextmanager
@@ -105,11 +110,6 @@ def _told() -> Iterator[None]:
         raise kind(f"database: {str(error.orig).strip().splitlines()[0]}") from error
     except PoolTimeoutError:
         raise StoreError(f"database: all connections stayed taken for {_BUSY_S} s") from None
-
-
-def _head(path: Path) -> bytes:
-    with path.open("rb") as file:
-        return file.read(len(_MAGIC))
 
 
 def _sqlite(url: URL) -> Engine:

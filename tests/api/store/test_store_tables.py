@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -142,6 +144,17 @@ def test_a_disk_without_room_is_reported(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(database_module, "_LEAST_ROOM", 2**62)
     with pytest.raises(StoreError, match="database: its disk must have 4611686018427387904 bytes of room, and has"):
         store.check()
+    store.close()
+
+
+def test_another_process_that_closes_a_file_leaves_the_log_of_a_store_that_was_checked(tmp_path: Path) -> None:
+    looks = "import sqlite3, sys; print(sqlite3.connect(sys.argv[1]).execute('SELECT id FROM keys').fetchall())"
+    command = [sys.executable, "-c", looks, str(tmp_path / FILE)]
+    store = Store.open(None, tmp_path)
+    store.check()
+    assert subprocess.check_output(command) == b"[]\n"
+    store.keys.add(Key("id", "farm", digest("secret"), frozenset({"plan"}), created_at=1.0))
+    assert subprocess.check_output(command) == b"[('id',)]\n"
     store.close()
 
 
