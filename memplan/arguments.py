@@ -89,7 +89,7 @@ def checked(function: F, verified: Callable[[dict[str, Any], Any, Any], Any] | N
         control = bound.arguments.get(_CONTROL)
         work = functools.partial(function, *bound.args, **bound.kwargs)
         answer = work() if control is None else _interruptible(work, control.cancelled)
-        for finding in getattr(answer, "findings", ()):
+        for finding in getattr(answer, "__dict__", {}).get("findings", ()):
             if finding.rule == _WARNED:
                 warnings.warn(finding.message, stacklevel=2)
         if verified is None:

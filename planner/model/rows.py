@@ -87,8 +87,8 @@ class WireValue(BaseModel):
 
         def __getattr__(self, name: str) -> Any:
             """Raise AttributeError with the attribute that is most likely meant."""
-            others = other_words("attributes")
-            hint = "" if name.startswith("_") else did_you_mean(name, type(self).model_fields, others, 0.75)
+            fields, is_own = type(self).model_fields, name.startswith("_")  # which pydantic looks up again and again
+            hint = "" if is_own else did_you_mean(name, fields, other_words("attributes"), 0.75)
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{hint}")
 
 
