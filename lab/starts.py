@@ -1,7 +1,8 @@
 """Count what each start of memplan takes: python -m lab.starts [--record] [--service].
 
 Counted are millions of instructions in user space, by valgrind's callgrind, which no load of the machine changes, and
-the modules that are imported. Modules are compiled before, as an installation does it. What is on record is
+the modules that are imported. Modules are compiled before, as an installation does it; hashes have one seed, and
+NumPy's BLAS one thread, as what its threads count while they wait differs from run to run. What is on record is
 `starts.csv`: the most that `tests/api/cli/test_starts.py` allows, and what was counted last.
 
 `--service` prints the seconds of CPU that a server takes with all its children until it is ready, and until it has
@@ -43,7 +44,8 @@ COUNTER = shutil.which("valgrind")
 def environment(compiled: Path) -> dict[str, str]:
     """Return an environment in which what is imported is compiled once, into a folder."""
     kept = {name: text for name, text in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    return kept | {"PYTHONPYCACHEPREFIX": str(compiled), "PYDANTIC_DISABLE_PLUGINS": "__all__"}
+    fixed = {"PYDANTIC_DISABLE_PLUGINS": "__all__", "PYTHONHASHSEED": "0", "OPENBLAS_NUM_THREADS": "1"}
+    return kept | fixed | {"PYTHONPYCACHEPREFIX": str(compiled)}
 
 
 def modules(name: str, compiled: Path) -> int:

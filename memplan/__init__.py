@@ -97,13 +97,16 @@ def __getattr__(name: str) -> object:
 
 
 def _imported(module: str) -> Any:
-    """Import a module, and collect no garbage meanwhile: what is imported stays, and would be scanned repeatedly."""
+    """Import a module without scanning for garbage: what is imported stays, and becomes old without being looked at."""
     is_collecting = gc.isenabled()
     gc.disable()
     try:
         return import_module(module)
     finally:
         if is_collecting:
+            if not gc.get_freeze_count():  # nothing that the caller keeps from being collected
+                gc.freeze()
+                gc.unfreeze()  # into the oldest generation
             gc.enable()
 
 

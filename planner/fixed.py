@@ -16,6 +16,14 @@ def fixed(cls: type[T]) -> type[T]:
     return dataclass(init=False, eq=False, repr=False)(cls)
 
 
+@dataclass_transform(frozen_default=True, field_specifiers=(field,))
+def fixed_value(cls: type[T]) -> type[T]:
+    """Return a class as `fixed` does, whose values are equal to those with equal fields, and show their fields."""
+    for name, method in {"__eq__": _equals, "__hash__": _hash, "__repr__": _text}.items():
+        setattr(cls, name, method)
+    return fixed(cls)
+
+
 def _init(self: Any, *values: Any, **named: Any) -> None:
     fields = type(self).__dataclass_fields__
     given = dict(zip(fields, values, strict=False)) | named
@@ -34,3 +42,15 @@ def _init(self: Any, *values: Any, **named: Any) -> None:
 
 def _refuse(self: Any, name: str, *_: Any) -> None:
     raise FrozenInstanceError(f"{type(self).__name__}.{name}: must not be changed")
+
+
+def _equals(self: Any, other: object) -> bool:
+    return type(self) is type(other) and vars(self) == vars(other)
+
+
+def _hash(self: Any) -> int:
+    return hash(tuple(vars(self).values()))
+
+
+def _text(self: Any) -> str:
+    return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in vars(self).items())})"

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from pathlib import PurePath
-from traceback import walk_tb
 from typing import TYPE_CHECKING, Any
 
 from memplan.planner.errors import (
@@ -24,7 +23,7 @@ from memplan.planner.errors import (
     ReaderFaultError,
     shown,
 )
-from memplan.planner.fixed import fixed
+from memplan.planner.fixed import fixed, fixed_value
 from memplan.planner.model.buffer_table import BufferTable, column
 from memplan.planner.model.finding import Finding
 from memplan.planner.model.placement_table import PlacementTable
@@ -110,6 +109,9 @@ def reader_fault(error: Exception) -> ReaderFaultError:
 
 def place_of(error: BaseException) -> str:
     """Return the file and the line of memplan's own code that raised an error, or whose call raised it."""
+    # Imported here: most files are read.
+    from traceback import walk_tb
+
     lines = [(frame.f_code.co_filename, line) for frame, line in walk_tb(error.__traceback__)]
     if not lines:
         return "unknown"
@@ -121,7 +123,7 @@ _ENDLESS = 2**128
 _MUCH = 1024
 
 
-@dataclass(frozen=True)
+@fixed_value
 class ViewFacts:
     """The bytes that the views of a model take: none those that are aliases, and `apart_bytes` all others."""
 

@@ -35,10 +35,8 @@ def refuse_files(
     outputs = arguments.get("outputs") or []
     if repeated := [path for k, path in enumerate(outputs) if path in outputs[:k]]:
         raise OptionError(f"output: must name each file once, got {repeated[0]} again: leave one out")
-    is_named = arguments.get("display") not in (
-        None,
-        TABLE,
-    )  # the format is given, so the suffix need not imply it
+    # Where the format is given, the suffix need not imply it.
+    is_named = arguments.get("display") not in (None, TABLE)
     for path in outputs:
         if suffix_of(path) not in suffixes and not is_named:
             names = ", ".join(sorted(suffixes - {"", FOLDER}))

@@ -1,9 +1,6 @@
 """The extent of a request, measured in its parsed JSON before anything is validated or compiled."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
-from graphlib import CycleError, TopologicalSorter
 from math import comb
 from typing import Any, NamedTuple
 
@@ -27,7 +24,7 @@ class Extent(NamedTuple):
     n_pairs: int = 0
     n_expanded: int = 0
 
-    def with_other(self, other: Extent) -> Extent:
+    def with_other(self, other: "Extent") -> "Extent":
         """Return the combined extent of two inputs: the sum of the rows, else the larger counts."""
         _, *most = map(max, self, other)
         return Extent(self.n_rows + other.n_rows, *most)
@@ -88,6 +85,9 @@ def _list(value: dict[str, Any], name: str) -> list[Any]:
 
 def _expanded(functions: dict[str, Any], entry: object) -> int:
     """Return the number of statements and buffers of a function after its calls are expanded."""
+    # Imported here: few requests have functions.
+    from graphlib import CycleError, TopologicalSorter
+
     own: dict[str, int] = {}
     calls: dict[str, list[str]] = {}
     for name, function in functions.items():

@@ -4,8 +4,6 @@ A live set needs the sizes of its buffers, but for two things. Of two that may s
 on the larger one's bytes. And members of a rigid group need what they cover together, each byte once.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections.abc import Iterator
 from itertools import accumulate, pairwise
@@ -29,7 +27,7 @@ class Demand(NamedTuple):
     end: I64
 
     @classmethod
-    def of(cls, instance: Instance) -> Demand:
+    def of(cls, instance: Instance) -> "Demand":
         """Return the terms of an instance: every lifetime of a buffer that shares no bytes, and parts of the others."""
         lifetime_buffer, start, end = instance.lifetime_buffer, instance.start, instance.end
         if instance.features.isdisjoint({"relative", "sharing"}):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 from typing import cast
@@ -45,6 +44,9 @@ def other_words(of: str) -> OtherWords:
 
 def meant(word: str, words: Iterable[str], others: OtherWords | None = None, cutoff: float = 0.6) -> str | None:
     """Return the known word that is most likely meant, or None if none is near."""
+    # Imported here: most words are right.
+    from difflib import get_close_matches
+
     plain = word[:60].lower()
     by_table = (right for right, wrong in (others or {}).items() if plain in wrong.split(" "))
     return next(by_table, None) or next(iter(get_close_matches(plain, list(words), n=1, cutoff=cutoff)), None)

@@ -1,7 +1,5 @@
 """Reading of comma-separated tables: cells are checked by column, and errors name line and column."""
 
-from __future__ import annotations
-
 import csv
 import io
 import re
@@ -109,7 +107,7 @@ def read_sheet(data: bytes, layout: Layout, kind: type[InputError]) -> Sheet:
     return sheet
 
 
-def _rows(data: bytes) -> tuple[Reader, Iterator[list[str]]]:
+def _rows(data: bytes) -> "tuple[Reader, Iterator[list[str]]]":
     """Return a reader, which knows its current line, and its rows without blank ones."""
     reader = csv.reader(io.TextIOWrapper(io.BytesIO(data), "utf-8-sig", newline=""), strict=True)
     return reader, (row for row in reader if len(row) > 1 or "".join(row).strip())

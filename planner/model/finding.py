@@ -1,12 +1,12 @@
 """A finding of lint: something legal that was probably not intended."""
 
-from dataclasses import dataclass
+from memplan.planner.fixed import fixed_value
 
 MAX_LISTED = 20
 """The most findings of one rule that are listed."""
 
 
-@dataclass(frozen=True)
+@fixed_value
 class Finding:
     """Something legal that was probably not intended, and the buffers concerned, if any."""
 

@@ -167,6 +167,16 @@ def test_what_cannot_be_written_is_reported_and_leaves_what_was_there(tmp_path: 
     assert [entry.name for entry in tmp_path.iterdir()] == ["problem.csv"]
 
 
+def test_what_a_caller_has_frozen_stays_so_after_an_import() -> None:
+    try:
+        gc.freeze()
+        n_frozen = gc.get_freeze_count()
+        assert vars(memplan)["_imported"]("memplan.planner").__name__ == "memplan.planner"
+        assert gc.get_freeze_count() == n_frozen > 0
+    finally:
+        gc.unfreeze()
+
+
 @pytest.mark.parametrize("is_collecting", [True, False])
 def test_garbage_is_collected_after_an_import_as_it_was_before(is_collecting: bool) -> None:
     was_collecting = gc.isenabled()
@@ -175,5 +185,6 @@ def test_garbage_is_collected_after_an_import_as_it_was_before(is_collecting: bo
         with pytest.raises(ModuleNotFoundError):
             vars(memplan)["_imported"]("memplan.nowhere")
         assert gc.isenabled() == is_collecting
+        assert gc.get_freeze_count() == 0
     finally:
         (gc.enable if was_collecting else gc.disable)()

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from memplan.planner.fixed import fixed
+from memplan.planner.fixed import fixed, fixed_value
 
 
 @fixed
@@ -64,3 +64,16 @@ def test_fields_of_a_frozen_value_cannot_be_set_or_deleted() -> None:
         point.x = 2
     with pytest.raises(FrozenInstanceError, match=r"Point\.x: must not be changed"):
         del point.x
+
+
+def test_fixed_values_are_equal_and_shown_by_their_fields() -> None:
+    @fixed_value
+    class Size:
+        rows: int
+        columns: int = 1
+
+    assert {Size(2), Size(2, 1), Size(3)} == {Size(3), Size(2)}
+    assert Size(2) != Size(2, 2)
+    assert repr(Size(2)).endswith("Size(rows=2, columns=1)")
+    with pytest.raises(FrozenInstanceError):
+        Size(2).rows = 3  # type: ignore[misc]

@@ -87,12 +87,7 @@ def _finish(call: Invocation, answer: Any) -> Sequence[str]:
 
 
 LOCAL = CommandExtras(
-    (
-        Flag("budgets_file", "--budgets", metavar="TOML", help=_BUDGETS),
-        SAVE_PLAN,
-        SAVE_BASELINE,
-        ON,
-    ),
+    (Flag("budgets_file", "--budgets", metavar="TOML", help=_BUDGETS), SAVE_PLAN, SAVE_BASELINE, ON),
     forms={suffix: lambda _call, answer, path: REPORTS[suffix_of(path)](answer) for suffix in REPORTS},
     beside={PAGE: _page},
     files=("save_plan", "save_baseline"),

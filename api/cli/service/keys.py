@@ -32,17 +32,14 @@ _WHO = Argument("name", help="Who has it: letters, digits and . _ @ -")
     params=[
         _WHO,
         Flag(
-            *("scopes", "--scope"),
+            "scopes",
+            "--scope",
             type=click.Choice(("plan", "read", "admin")),
             multiple=True,
             help="What the key allows: plan (to solve), read (to look), or admin (everything). May be "
             "repeated. [plan and read]",
         ),
-        Flag(
-            "max_jobs",
-            type=Between(min=0),
-            help="The number of jobs of this key that may be unfinished at a time.",
-        ),
+        Flag("max_jobs", type=Between(min=0), help="The number of jobs of this key that may be unfinished at a time."),
         Flag(
             "max_requests_per_minute",
             type=Between(min=1),

@@ -48,9 +48,7 @@ def serve(host: str, port: int, without_keys: bool) -> None:
             help="Run this many processes, each of which does one job at a time. [MEMPLAN_WORKERS]",
         ),
         Flag(
-            "memory_limit",
-            metavar="SIZE",
-            help="The memory that each process may use. [MEMPLAN_WORKER_MEMORY_BYTES]",
+            "memory_limit", metavar="SIZE", help="The memory that each process may use. [MEMPLAN_WORKER_MEMORY_BYTES]"
         ),
     ],
 )

@@ -22,15 +22,11 @@ WRONG_FORMAT, REFUSED = 2, 3
 library = SectionedGroup("library", help=COMMAND.help)
 _FILE = click.Path(path_type=Path)
 _FOLDER = Flag(
-    *("folder", "--library"),
-    type=_FILE,
-    default=Path("library"),
-    metavar="FOLDER",
-    help="The folder of the library.",
+    "folder", "--library", type=_FILE, default=Path("library"), metavar="FOLDER", help="The folder of the library."
 )
 _PROBLEM = Argument("problem", help="A name.")
 _PROBLEMS = Argument(
-    *("problems",),
+    "problems",
     nargs=-1,
     required=False,
     metavar="[PROBLEM]...",
@@ -156,7 +152,9 @@ def submit(problem: str, file: str, by: str | None, command: str | None, folder:
             help="The exit status of the planner that means that nothing fits.",
         ),
         Flag(
-            *("output", "--output", "-o"),
+            "output",
+            "--output",
+            "-o",
             type=_FILE,
             default=Path("runs.jsonl"),
             metavar="ROWS.jsonl",

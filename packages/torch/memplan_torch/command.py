@@ -108,12 +108,7 @@ def _lines_of_ways(found: Ways) -> Iterator[str]:
         Flag("context", metavar="SIZE", help="The bytes to count for the context of the device."),
         Flag("nccl", metavar="SIZE", help="The bytes to count for the buffers of NCCL."),
         Flag("dim", multiple=True, metavar="NAME=SIZE", help="The size at which a graph of ggml runs."),
-        Flag(
-            *("output", "--output", "-o"),
-            multiple=True,
-            metavar="FILE",
-            help=".svg, .html: its plan; else the answer.",
-        ),
+        Flag("output", "--output", "-o", multiple=True, metavar="FILE", help=".svg, .html: its plan; else the answer."),
         LIST_FORMAT,
     ],
 )
