@@ -130,8 +130,7 @@ class Between(click.IntRange):
 
 def time_limit(what: str) -> Flag:
     """Return the flag for a time limit, which takes durations; its help begins with `what`."""
-    about = f"{what}: 10, 10s, 500ms or 2min."
-    return Flag("time_limit", type=seconds, default=10.0, metavar="SECONDS", help=about)
+    return Flag("time_limit", type=seconds, metavar="SECONDS", default=10.0, help=f"{what}: 10, 10s, 500ms or 2min.")
 
 
 def options_given(model: type[V], given: Mapping[str, Any]) -> V:
@@ -174,7 +173,7 @@ def flag_of(name: str, about: FieldInfo) -> Flag:
     elif "BeforeValidator" in checks:  # it is read from text
         described["type"], default = str, None
     elif kind is int and str(MAX_BYTES) in checks:
-        described |= {"type": _bytes, "metavar": "SIZE"}
+        described |= {"type": size, "metavar": "SIZE"}
     elif kind is bool:
         described["is_flag"] = True
         flags = flags if name in SPELLED else (f"{flags[0]}/--no-{dashed(name)}",)
@@ -192,7 +191,8 @@ def _plain(annotation: Any) -> Any:
     return annotation
 
 
-def _bytes(text: str | int) -> int:
+def size(text: str | int) -> int:
+    """Return the bytes of a size such as `4096`, `64kB` or `1MiB`."""
     try:
         return parse_size(str(text))
     except ValueError as error:

@@ -4,6 +4,8 @@ A band holds the values from one power of a base to the next; inside a band buff
 sorted stably, so that ties go by position, and computed the same on every machine: no logarithms, no powers.
 """
 
+from __future__ import annotations
+
 from functools import cached_property
 from typing import NamedTuple
 

@@ -32,8 +32,7 @@ _WHO = Argument("name", help="Who has it: letters, digits and . _ @ -")
     params=[
         _WHO,
         Flag(
-            "scopes",
-            "--scope",
+            *("scopes", "--scope"),
             type=click.Choice(("plan", "read", "admin")),
             multiple=True,
             help="What the key allows: plan (to solve), read (to look), or admin (everything). May be "

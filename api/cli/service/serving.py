@@ -9,11 +9,10 @@ import threading
 
 import click
 
-from memplan.api.cli.flags import STORE, Between, Flag
+from memplan.api.cli.flags import STORE, Between, Flag, size
 from memplan.api.cli.help import SectionedCommand
 from memplan.api.cli.running import Interrupted
 from memplan.planner.errors import OptionError
-from memplan.planner.model.sizes import parse_size
 
 
 @click.command(
@@ -48,11 +47,14 @@ def serve(host: str, port: int, without_keys: bool) -> None:
             help="Run this many processes, each of which does one job at a time. [MEMPLAN_WORKERS]",
         ),
         Flag(
-            "memory_limit", metavar="SIZE", help="The memory that each process may use. [MEMPLAN_WORKER_MEMORY_BYTES]"
+            "memory_limit",
+            type=size,
+            metavar="SIZE",
+            help="The memory that each process may use. [MEMPLAN_WORKER_MEMORY_BYTES]",
         ),
     ],
 )
-def worker(store: str | None, workers: int | None, memory_limit: str | None) -> None:
+def worker(store: str | None, workers: int | None, memory_limit: int | None) -> None:
     """Run the jobs that servers put into the database, until a signal stops the process.
 
     A worker that stops hands back the jobs that it runs, and other workers continue them from there. The jobs of a
@@ -64,7 +66,7 @@ def worker(store: str | None, workers: int | None, memory_limit: str | None) -> 
     from memplan.api.settings import read_settings
     from memplan.api.store.errors import StoreError
 
-    overrides = {"database_url": store, "workers": workers, "worker_memory_bytes": _bytes(memory_limit)}
+    overrides = {"database_url": store, "workers": workers, "worker_memory_bytes": memory_limit}
     settings = read_settings(**{name: value for name, value in overrides.items() if value is not None})
     if settings.workers < 1:
         raise OptionError(f"workers: must be at least 1, got {settings.workers}")
@@ -77,10 +79,3 @@ def worker(store: str | None, workers: int | None, memory_limit: str | None) -> 
             is_told.wait()
     except StoreError as error:
         raise OptionError(f"store: {error}") from error
-
-
-def _bytes(text: str | None) -> int | None:
-    try:
-        return None if text is None else parse_size(text)
-    except ValueError as error:
-        raise OptionError(f"memory-limit: {error}") from None
