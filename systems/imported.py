@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import field, replace
 from functools import cached_property
 from pathlib import PurePath
+from traceback import walk_tb
 from typing import TYPE_CHECKING, Any
 
 from memplan.planner.errors import (
@@ -109,9 +110,6 @@ def reader_fault(error: Exception) -> ReaderFaultError:
 
 def place_of(error: BaseException) -> str:
     """Return the file and the line of memplan's own code that raised an error, or whose call raised it."""
-    # Imported here: most files are read.
-    from traceback import walk_tb
-
     lines = [(frame.f_code.co_filename, line) for frame, line in walk_tb(error.__traceback__)]
     if not lines:
         return "unknown"

@@ -1,6 +1,7 @@
 """The extent of a request, measured in its parsed JSON before anything is validated or compiled."""
 
 from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
 from math import comb
 from typing import Any, NamedTuple
 
@@ -85,9 +86,6 @@ def _list(value: dict[str, Any], name: str) -> list[Any]:
 
 def _expanded(functions: dict[str, Any], entry: object) -> int:
     """Return the number of statements and buffers of a function after its calls are expanded."""
-    # Imported here: few requests have functions.
-    from graphlib import CycleError, TopologicalSorter
-
     own: dict[str, int] = {}
     calls: dict[str, list[str]] = {}
     for name, function in functions.items():

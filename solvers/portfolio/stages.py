@@ -8,6 +8,7 @@ witness shows is put to another one before it is believed.
 
 from __future__ import annotations
 
+import traceback
 import warnings
 from dataclasses import replace
 
@@ -131,9 +132,6 @@ def _run(row: SolverRow, instance: Instance, search: Search, failures: list[str]
     except MemoryError as error:  # what others have found must not be lost with it
         failures.append(f"{row.name}: out of memory: {error}")
     except Exception as error:  # noqa: BLE001 - a fault ends the solver that has it, not the solve
-        # Imported here: no solver is expected to have a fault.
-        import traceback
-
         # Behind a filter that makes it an error, as in our tests, the warning ends the solve after all.
         message = f"a fault of solver {row.name}, without which the others go on: {type(error).__name__}: {error}"
         warnings.warn(message, SolverFaultWarning, stacklevel=2)
