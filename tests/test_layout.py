@@ -63,7 +63,7 @@ def test_the_lab_lists_its_programs() -> None:
     assert sorted(listed) == sorted(path.stem for path in programs)
 
 
-def test_the_map_of_what_tests_share_lists_each_module_once() -> None:
+def test_the_readme_of_test_support_lists_each_module_once() -> None:
     support = TESTS / "support"
     rows = re.findall(r"^\| (`.+?) \|", (support / "README.md").read_text(), re.MULTILINE)
     assert sorted(re.findall(r"`(\w+)`", " ".join(rows))) == sorted(path.stem for path in support.glob("[a-z]*.py"))
@@ -75,7 +75,7 @@ def test_names_of_tests_are_about_things() -> None:
     assert [name for name in names if words & set(name.split("_"))] == []
 
 
-def test_no_test_looks_outside_the_repository() -> None:
+def test_no_test_reads_files_outside_the_repository() -> None:
     outside = "/".join(("shared", "instances"))
     assert [path.name for path in TESTS.rglob("*.py") if outside in path.read_text().replace('" / "', "/")] == []
 

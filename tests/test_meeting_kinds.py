@@ -58,7 +58,7 @@ def test_each_two_kinds_meet_thirty_times() -> None:
 @pytest.mark.slow
 @pytest.mark.drawn
 @pytest.mark.parametrize("part", range(_PARTS))
-def test_combined_kinds_never_give_a_false_statement(part: int, server: Running) -> None:
+def test_combined_kinds_never_produce_a_false_statement(part: int, server: Running) -> None:
     found, tally, post = {}, Counter[str](), posted_to(server)
     for seed in seeds(1):
         rows = problems(_SEED + seed)
@@ -103,7 +103,7 @@ def test_a_common_bank_that_costs_nothing_is_no_difference_between_plans() -> No
 
 
 @pytest.mark.parametrize("engine", ["cbc", "highs", "cp-sat"])
-def test_an_engine_that_is_named_minimises_what_the_profile_says(engine: str) -> None:
+def test_a_named_engine_minimises_the_goals_of_the_profile(engine: str) -> None:
     rows = [{"id": 0, "size": 4, "start": 2, "end": 4}, {"id": 1, "size": 3, "start": 0, "end": 1}]
     rows.append({"id": 2, "size": 6, "start": 0, "end": 2})
     problem = Problem.model_validate({"buffers": rows, "pools": [{"name": "fast", "size": 5}, {"name": "mid"}]})

@@ -72,7 +72,7 @@ def is_mixed(node: ast.AST) -> bool:
     return len(kinds) > MOST_MIXED and len(set(kinds)) > 1
 
 
-def test_a_module_imports_from_few_others() -> None:
+def test_each_module_imports_only_a_few_others() -> None:
     counts = {
         path: sum(isinstance(statement, ast.Import | ast.ImportFrom) for statement in tree.body)
         for path, tree in parsed().items()

@@ -71,7 +71,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureF
 
 
 @pytest.mark.usefixtures("here")
-def test_commands_say_where_what_and_what_to_do(capfd: pytest.CaptureFixture[str]) -> None:
+def test_errors_of_commands_state_location_reason_and_remedy(capfd: pytest.CaptureFixture[str]) -> None:
     wrong = []
     for each in COMMANDS:
         file = next((word for word in each.line.split() if word.startswith("p.")), None)
@@ -94,7 +94,7 @@ def test_commands_say_where_what_and_what_to_do(capfd: pytest.CaptureFixture[str
     assert not wrong, json.dumps(wrong, indent=1)
 
 
-def test_requests_say_where_what_and_what_to_do(server: Running) -> None:
+def test_errors_of_requests_state_location_reason_and_remedy(server: Running) -> None:
     wrong = []
     for each in REQUESTS:
         method, *media, path = each.line.split()
@@ -120,7 +120,7 @@ def said_in(answer: httpx.Response) -> str:
 
 
 @pytest.mark.parametrize("each", CALLS, ids=range(len(CALLS)))
-def test_calls_say_where_what_and_what_to_do(each: Mistake) -> None:
+def test_errors_of_calls_state_location_reason_and_remedy(each: Mistake) -> None:
     names = {"memplan": memplan, "graph_from": graph_from, "A": A, "TWO": TWO, "PLAN": PLAN}
     with pytest.raises(InputError) as caught:
         eval(each.line, names)
@@ -200,7 +200,7 @@ def test_rows_are_not_taken_by_name(of: Any, wrong: str) -> None:
         of[wrong]
 
 
-def test_rows_are_not_changed_in_place() -> None:
+def test_rows_cannot_be_changed_in_place() -> None:
     with pytest.raises(AttributeError, match="append: rows must not be changed, as values are frozen"):
         TWO.buffers.append(TWO.buffers[0])  # type: ignore[attr-defined]
 

@@ -47,7 +47,7 @@ def test_a_server_that_is_killed_with_jobs_in_all_states_ends_them_all(tmp_path:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("with_postgres", [False, True], ids=["sqlite", "postgresql"])
-def test_kills_at_random_lose_nothing(tmp_path: Path, with_postgres: bool) -> None:
+def test_killing_servers_at_random_loses_no_job(tmp_path: Path, with_postgres: bool) -> None:
     if with_postgres and (reason := why_not()) is not None:
         pytest.skip(reason)
     found = soak(tmp_path, 2, random.Random(2), with_postgres)
@@ -55,7 +55,7 @@ def test_kills_at_random_lose_nothing(tmp_path: Path, with_postgres: bool) -> No
 
 
 @pytest.mark.slow
-def test_if_one_of_two_servers_on_postgresql_is_killed_the_other_finishes_all_jobs(tmp_path: Path) -> None:
+def test_if_one_of_two_servers_on_postgresql_is_killed_the_other_completes_all_jobs(tmp_path: Path) -> None:
     if (reason := why_not()) is not None:
         pytest.skip(reason)
     draw = random.Random(3)

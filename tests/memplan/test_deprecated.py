@@ -70,7 +70,7 @@ def test_a_deprecated_path_has_a_header_and_a_mark_in_its_description(tmp_path: 
     assert "/v1/plan 200 true\n/v1/explain 200 None\n['/v1/plan']\n" in said
 
 
-def test_a_deprecated_option_warns_where_it_is_given(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_deprecated_option_warns_in_python_and_in_the_command(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.warns(DeprecationWarning, match=f"limit: is deprecated {INSTEAD}"):
         assert validated(Options, {"limit": 4}).model_fields_set == {"limit"}
     with pytest.warns(DeprecationWarning, match="limit"):
@@ -78,7 +78,7 @@ def test_a_deprecated_option_warns_where_it_is_given(capsys: pytest.CaptureFixtu
     assert capsys.readouterr().err == f"memplan: warning: --limit: is deprecated {INSTEAD}\n"
 
 
-def test_options_that_are_not_deprecated_say_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+def test_options_that_are_not_deprecated_give_no_warning(capsys: pytest.CaptureFixture[str]) -> None:
     assert validated(Options, {"seed": 4}).seed == 4
     options_given(Options, {"seed": 4})
     assert capsys.readouterr().err == ""
@@ -94,7 +94,7 @@ def test_modules_that_have_moved_are_found_by_their_older_paths() -> None:
     )
 
 
-def test_a_command_of_typer_says_that_it_is_deprecated_and_runs(
+def test_a_deprecated_command_of_typer_warns_and_runs(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     class Typer:

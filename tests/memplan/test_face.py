@@ -53,7 +53,7 @@ def test_each_name_is_there_documented_and_the_same_after_a_pickle(name: str) ->
         assert (inspect.getdoc(value) or "").endswith((".", "```"))
 
 
-def test_importing_it_loads_nothing_else() -> None:
+def test_importing_memplan_loads_no_other_library() -> None:
     program = (
         "import sys; import memplan; before = {*sys.modules}; memplan.Problem;"
         "print(*sorted({'numpy', 'pydantic', 'memplan.planner'} & before), end=';');"
@@ -101,7 +101,7 @@ PLAN = solve(PROBLEM)
 
 
 @pytest.mark.parametrize("name", ["problem.json", "problem.csv"])
-def test_what_is_written_is_read(tmp_path: Path, name: str) -> None:
+def test_a_written_problem_is_read_back(tmp_path: Path, name: str) -> None:
     path = tmp_path / name
     data = memplan.write_problem(PROBLEM, path)
     assert path.read_bytes() == data
@@ -134,7 +134,7 @@ def test_models_of_other_systems_are_read_too() -> None:
         (b'{"buffers": [{"id": "a", "size": -1}]}', InputError, "buffers[0].size: must be at least 0, got -1"),
     ],
 )
-def test_what_cannot_be_read_is_reported(
+def test_unreadable_files_are_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: Any, kind: type[InputError], sentence: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -151,7 +151,7 @@ def test_errors_in_a_file_are_reported_with_its_name(tmp_path: Path) -> None:
     assert caught.value.sentences == (f"{path}: line 2, column 'upper': must be greater than start (5), got 1",)
 
 
-def test_what_cannot_be_written_is_reported_and_leaves_what_was_there(tmp_path: Path) -> None:
+def test_a_failed_write_is_reported_and_leaves_the_old_file(tmp_path: Path) -> None:
     path = tmp_path / "problem.csv"
     path.write_bytes(b"before")
     beyond = Problem(buffers=PROBLEM.buffers, pools=(Pool(size=5),))
@@ -177,7 +177,7 @@ def test_what_a_caller_has_frozen_stays_so_after_an_import() -> None:
 
 
 @pytest.mark.parametrize("is_collecting", [True, False])
-def test_garbage_is_collected_after_an_import_as_it_was_before(is_collecting: bool) -> None:
+def test_an_import_leaves_garbage_collection_as_it_was(is_collecting: bool) -> None:
     was_collecting = gc.isenabled()
     try:
         (gc.enable if is_collecting else gc.disable)()

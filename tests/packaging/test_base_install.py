@@ -138,7 +138,7 @@ def test_a_checkout_that_was_not_built_is_no_fault_of_memplan(tmp_path: Path) ->
     assert done.stderr.count("\n") == 1
 
 
-def test_the_doctor_tells_which_code_runs_and_what_installs_the_rest() -> None:
+def test_the_doctor_reports_which_code_runs_and_how_to_install_the_rest() -> None:
     lines = base("doctor").stdout.splitlines()
     for folder in folders(ROOT):
         library = library_of(folder)

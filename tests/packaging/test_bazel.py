@@ -58,7 +58,7 @@ def test_a_plan_becomes_sources_for_a_library(workspace: Workspace) -> None:
 
 
 @pytest.mark.parametrize(("profile", "used"), [("speed", 64), ("size", 0)])
-def test_a_profile_decides_which_pools_are_used(profile: str, used: int, workspace: Workspace) -> None:
+def test_a_profile_of_bazel_selects_the_pools_that_are_used(profile: str, used: int, workspace: Workspace) -> None:
     (workspace.folder / "buffers.csv").write_text(json.dumps(PROFILED))
     declared(workspace, "memplan_plan", "arena", budget=["slow=100"], profile=profile, to="malloc-c")
     assert workspace.actions[0]().returncode == 0

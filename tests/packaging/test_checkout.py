@@ -63,7 +63,7 @@ def test_the_command_is_a_module_and_uses_the_installed_core(checkout: Path, ins
     assert (done.returncode, done.stdout) == (0, '{"peak":1505280}\n'), done.stderr
 
 
-def test_a_core_of_other_sources_is_refused_with_the_version_that_it_is_of(checkout: Path, installed: Path) -> None:
+def test_a_core_of_another_version_is_refused_with_its_version(checkout: Path, installed: Path) -> None:
     for note in installed.rglob("sources.txt"):
         note.write_text("0" * 64)
     for command in ("plan", "explain"):

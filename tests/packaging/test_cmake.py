@@ -68,7 +68,7 @@ def test_a_file_of_budgets_is_one_that_the_build_is_held_to(project: Path) -> No
     assert "over-budget" in done.stdout + done.stderr
 
 
-def test_a_profile_decides_which_pools_are_used(project: Path) -> None:
+def test_a_profile_of_cmake_selects_the_pools_that_are_used(project: Path) -> None:
     (project / "pools.json").write_text(json.dumps(PROFILED))
     lists = project / "CMakeLists.txt"
     start, _, end = lists.read_text().partition("  PROBLEM buffers.csv")
@@ -92,7 +92,7 @@ def test_a_build_fails_above_the_budget_and_where_memory_has_grown(project: Path
         assert '"conv1" (+16 bytes, grown, was 256)' in said
 
 
-def test_without_a_baseline_it_says_how_to_get_one(project: Path) -> None:
+def test_a_missing_baseline_is_reported_with_the_target_that_writes_it(project: Path) -> None:
     (project / "memory.json").unlink()
     assert "build arena_baseline and configure" in " ".join(succeeded(configure(project)).split())
     succeeded(build(project, "--target", "arena_baseline"))

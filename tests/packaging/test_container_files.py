@@ -76,7 +76,7 @@ def test_the_smoke_test_passes_on_a_running_service(server: Running) -> None:
     assert "it plans, verifies and refuses what is wrong" in tried.stdout
 
 
-def test_without_the_tool_that_builds_it_the_container_is_skipped_with_a_reason(tmp_path: Path) -> None:
+def test_the_container_tests_are_skipped_with_a_reason_where_its_build_tool_is_missing(tmp_path: Path) -> None:
     (tmp_path / "project" / "docker").mkdir(parents=True)
     script = shutil.copy(ROOT / "docker/ci.sh", tmp_path / "project" / "docker" / "ci.sh")
     tried = subprocess.run(["sh", script], capture_output=True, text=True, check=False)

@@ -106,7 +106,7 @@ def watched(linked: Path) -> Path:
 
 
 @pytest.mark.parametrize("compiler", [("cc", "-std=c11", "-pedantic"), ("c++", "-x", "c++", "-std=c++17")])
-def test_the_program_of_the_page_chooses_memories_and_says_why_nothing_fits(
+def test_the_example_program_of_the_page_selects_memories_and_explains_why_nothing_fits(
     linked: Path, watched: Path, compiler: tuple[str, ...]
 ) -> None:
     (linked / "choose.c").write_text(shown("c", 1))
@@ -223,7 +223,7 @@ def test_adapters_are_short() -> None:
 
 
 @pytest.mark.drawn
-def test_the_function_of_llvm_places_all_allocations_and_its_peak_is_that_of_solve(linked: Path) -> None:
+def test_the_llvm_example_places_all_allocations_and_reaches_the_peak_of_solve(linked: Path) -> None:
     program = compiled(linked, PROGRAMS / "llvm.cpp", ADAPTERS / "llvm_planner.cpp")
     for seed in seeds(10):
         rng = random.Random(seed)
@@ -244,7 +244,7 @@ def test_the_function_of_llvm_places_all_allocations_and_its_peak_is_that_of_sol
         assert solve(Problem(buffers=fixed)).peak == ours.peak, seed
 
 
-def test_the_command_of_minimalloc_writes_its_solution_and_says_that_nothing_fits(linked: Path) -> None:
+def test_the_minimalloc_example_writes_its_solution_and_reports_infeasibility(linked: Path) -> None:
     program = compiled(linked, ADAPTERS / "minimalloc.cpp", flags=("-DMINIMALLOC_MAIN",))
     problem, solution = ROOT / "examples/problems/minimalloc/A.1048576.csv", linked / "solution.csv"
     run(program, "--capacity=1048576", f"--input={problem}", f"--output={solution}", "--validate", "--timeout", "20s")

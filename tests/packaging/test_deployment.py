@@ -56,11 +56,11 @@ def assert_arguments_are_known(arguments: list[str]) -> None:
 @pytest.mark.parametrize(
     ("name", "found"), OBJECTS, ids=lambda value: value if isinstance(value, str) else value["kind"]
 )
-def test_every_object_is_as_its_schema_says(name: str, found: dict[str, Any], version: str) -> None:
+def test_every_kubernetes_object_conforms_to_its_schema(name: str, found: dict[str, Any], version: str) -> None:
     kubernetes_validate.validate(found, version, strict=True)
 
 
-def test_the_kustomization_names_every_file_and_no_other() -> None:
+def test_the_kustomization_lists_exactly_the_files_that_exist() -> None:
     assert {*KUSTOMIZATION["resources"], "kustomization.yaml"} == {path.name for path in FOLDER.iterdir()}
     assert KUSTOMIZATION["namespace"] in of_kind("Namespace")
 
@@ -152,7 +152,7 @@ def test_servers_are_probed_where_they_answer() -> None:
     assert probes == {"startupProbe": "/healthz", "livenessProbe": "/healthz", "readinessProbe": "/readyz"}
 
 
-def test_no_server_that_others_can_reach_does_without_keys() -> None:
+def test_every_server_that_others_can_reach_requires_keys() -> None:
     for arguments in (container(DEPLOYMENTS["server"])["args"], COMPOSE["services"]["server"]["command"]):
         assert arguments[0] == "serve"
         assert "--without-keys" not in arguments
@@ -177,7 +177,7 @@ def test_every_variable_is_a_setting() -> None:
     assert said <= known
 
 
-def test_compose_names_services_networks_and_volumes_that_are_there() -> None:
+def test_compose_refers_only_to_defined_services_networks_and_volumes() -> None:
     services = COMPOSE["services"]
     for service in services.values():
         assert set(service.get("depends_on", ())) <= services.keys()

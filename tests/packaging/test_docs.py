@@ -58,12 +58,12 @@ def problem() -> Problem:
     return public_problems.problem("tflite/kws_dscnn_int8.csv")
 
 
-def test_the_library_re_plans_as_its_page_says() -> None:
+def test_the_examples_of_re_planning_run_as_their_page_shows() -> None:
     names = ran("plan.md")
     assert (names["kept"].stayed, names["kept"].proved) == (3, True)
 
 
-def test_the_library_verifies_as_its_page_says() -> None:
+def test_the_examples_of_verification_run_as_their_page_shows() -> None:
     better = ran("verify.md")["verdict"].better
     assert (better.peak, better.best, better.fewest_moves.moved) == (22, 16, ("c",))
 
@@ -74,7 +74,7 @@ def test_systems_are_read_and_written_as_their_page_says(problem: Problem) -> No
     assert set(names["files"]) == {".h", ".c"}
 
 
-def test_the_library_explains_as_its_page_says() -> None:
+def test_the_examples_of_explanations_run_as_their_page_shows() -> None:
     assert ran("explanations.md")["reason"].kind == "core"
 
 
@@ -92,7 +92,7 @@ def test_cascades_are_found_as_their_page_says(monkeypatch: pytest.MonkeyPatch) 
     ]
 
 
-def test_the_client_is_used_as_its_page_says(problem: Problem, server: Running) -> None:
+def test_the_examples_of_the_client_run_as_their_page_shows(problem: Problem, server: Running) -> None:
     (code,) = blocks("service.md", "python")
     names: dict[str, Any] = {"problem": problem, "problems": [problem, problem]}
     exec(compile(code.replace("127.0.0.1:8000", f"127.0.0.1:{server.port}"), "service.md", "exec"), names)
@@ -196,7 +196,7 @@ STAYING = {"bench", "database", "keys", "serve", "worker"}
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_commands_do_what_their_page_says(beside_a_model: Path, page: str) -> None:
+def test_the_commands_of_a_page_do_what_it_describes(beside_a_model: Path, page: str) -> None:
     found = [line for language in ("", "sh") for line in commands(page, language)]
     OWN_FILES.get(page, lambda: None)()
     for arguments in found:
@@ -218,7 +218,7 @@ SHOWING = [page for page in (ROOT / "README.md", *(DOCS / name for name in PAGES
 
 
 @pytest.mark.parametrize("page", SHOWING, ids=lambda page: page.name)
-def test_commands_print_what_their_page_shows(
+def test_the_commands_of_a_page_print_the_output_that_it_shows(
     beside_a_model: Path, capfd: pytest.CaptureFixture[str], page: Path
 ) -> None:
     OWN_FILES.get(page.name, lambda: None)()
@@ -237,11 +237,11 @@ def test_commands_print_what_their_page_shows(
         assert (line, [part for part in parts if part not in printed]) == (line, [])
 
 
-def test_the_reference_is_what_the_definitions_say() -> None:
+def test_the_reference_agrees_with_the_definitions() -> None:
     assert manual.PAGE.read_text(encoding="utf-8") == manual.manual()
 
 
-def test_pages_show_what_commands_print() -> None:
+def test_outputs_shown_on_pages_equal_those_of_the_commands() -> None:
     assert sum(len(sessions(page)) for page in SHOWING) > 20
 
 

@@ -30,7 +30,7 @@ def test_an_extra_brings_the_packages_that_are_named_with_it() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("extra", PROGRAMS)
-def test_an_extra_alone_does_what_is_documented_of_it(extra: str, tmp_path: Path) -> None:
+def test_each_extra_alone_provides_its_documented_features(extra: str, tmp_path: Path) -> None:
     if lacking(extra):
         pytest.skip(f"not installed: {', '.join(lacking(extra))}")
     done = run_alone(extra, tmp_path)

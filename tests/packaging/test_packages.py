@@ -38,13 +38,13 @@ def imports(folder: Path) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("name", PACKAGES)
-def test_a_package_imports_only_what_memplan_offers(name: str) -> None:
+def test_packages_import_only_documented_modules_of_memplan(name: str) -> None:
     used = {each for each in imports(PACKAGES[name] / f"memplan_{name}") if each.partition(".")[0] == "memplan"}
     text = OFFERED.read_text(encoding="utf-8")
     assert sorted(each for each in used if f"`{each}`" not in text) == []
 
 
-def test_the_checkers_need_nothing_but_python() -> None:
+def test_the_checkers_need_only_the_standard_library() -> None:
     used = {each.partition(".")[0] for each in imports(PACKAGES["checkers"] / "memplan_checkers")}
     assert used <= sys.stdlib_module_names
     about = tomllib.loads((PACKAGES["checkers"] / "pyproject.toml").read_text(encoding="utf-8"))

@@ -35,7 +35,7 @@ def blocks(page: str, language: str) -> list[str]:
     return [code for named, code in every if named == language]
 
 
-def test_the_commands_do_what_they_say(beside_the_examples: Path) -> None:
+def test_the_commands_of_the_readme_do_what_it_describes(beside_the_examples: Path) -> None:
     lines = [line for page in (README, COMMANDS) for block in blocks(page, "sh") for line in block.splitlines()]
     assert len(lines) > 15
     for line in lines:

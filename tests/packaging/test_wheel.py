@@ -104,7 +104,7 @@ def test_the_wheel_holds_one_package_and_the_command(wheel: Path) -> None:
 
 
 @pytest.mark.skipif(not (ROOT / ".git").exists(), reason="this is no checkout")
-def test_the_wheel_holds_what_is_in_version_control(wheel: Path) -> None:
+def test_the_wheel_contains_exactly_the_files_in_version_control(wheel: Path) -> None:
     made = {
         f"memplan/{place.relative_to(ROOT)}"
         for folder in folders(ROOT)
@@ -144,7 +144,7 @@ def test_a_library_needs_the_c_library_alone_and_is_small(wheel: Path, tmp_path:
         assert set(re.findall(r"NEEDED.*\[(.*?)\]", listed)) <= {"libc.so.6"}
 
 
-def test_a_source_archive_holds_files_in_place_of_links_and_builds_the_same_wheel(
+def test_a_source_archive_contains_files_instead_of_links_and_builds_the_same_wheel(
     wheel: Path, source: Path, tmp_path: Path
 ) -> None:
     with tarfile.open(source) as archive:

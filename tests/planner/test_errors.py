@@ -24,7 +24,7 @@ from memplan.planner.model.problem import Problem
         (("\x1b[2J",), '"\\u001b[2J"'),
     ],
 )
-def test_a_place_is_a_path(location: tuple[str | int, ...], path: str) -> None:
+def test_a_location_in_an_error_is_a_path(location: tuple[str | int, ...], path: str) -> None:
     assert path_of(location) == path
 
 

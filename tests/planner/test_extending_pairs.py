@@ -201,6 +201,6 @@ def test_engines_agree_with_brute_force(copy: Path, engine: str) -> None:
 
 
 @pytest.mark.parametrize("program", [SEARCHES, STUDIES], ids=["searches", "studies"])
-def test_all_else_honours_it_or_refuses_it_by_name(copy: Path, program: str) -> None:
+def test_all_other_code_honours_the_new_rule_or_refuses_it_by_name(copy: Path, program: str) -> None:
     done = run_beside(copy, program, limit_s=500)
     assert done.stdout == "held\n", done.stderr[-3000:]

@@ -33,7 +33,7 @@ class Named(Point):
     name: str = "origin"
 
 
-def test_values_are_given_by_place_by_name_and_by_default() -> None:
+def test_values_can_be_given_by_position_by_name_and_by_default() -> None:
     point = Point(1, more=[3])
     assert (point.x, point.y, point.more, point.total) == (1, 2, [3], 3)
     assert Point(1).more is not Point(1).more

@@ -94,7 +94,7 @@ def test_the_oracle_finds_the_least_score_of_problems_with_tied_buffers(
 
 @pytest.mark.drawn
 @pytest.mark.slow
-def test_the_oracle_finds_what_trying_all_places_finds() -> None:
+def test_the_oracle_agrees_with_trying_all_placements() -> None:
     """Three buffers, at all offsets up to 9."""
     for seed in seeds(10):
         value = tied_problem(seed, 3)

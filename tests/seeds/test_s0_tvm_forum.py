@@ -47,7 +47,7 @@ def least(problem: Row) -> float:
     return score[0]
 
 
-def test_s0_01_what_a_smaller_or_shorter_buffer_is_worth_is_ranked(http: Http) -> None:
+def test_s0_01_smaller_or_shorter_buffers_are_ranked_by_their_gain(http: Http) -> None:
     problem = drawn(1)
     answer = http.ask("explain", problem, what_if="true", shrunk_to=0.5)["what_if"]
     peak = least(problem)
@@ -116,7 +116,7 @@ def test_s0_07_engines_minimise_the_largest_end(http: Http, solver: str) -> None
     assert http.ask("plan", living(MINIMALLOC_EXAMPLE), solver=solver, time_limit_s=5)["peak"] == 12
 
 
-def test_s0_08_the_program_is_written_for_other_engines(command: Command) -> None:
+def test_s0_08_the_program_is_exported_for_other_engines(command: Command) -> None:
     needs_engine("highs")
     problems, files = [drawn(seed) for seed in range(3) for _ in (".lp", ".mps")], list[Path]()
     for k, problem in enumerate(problems):
@@ -129,7 +129,7 @@ def test_s0_08_the_program_is_written_for_other_engines(command: Command) -> Non
         assert round(value) * unit == least(problem)
 
 
-def test_s0_09_of_two_in_conflict_one_lies_below_the_other(http: Http) -> None:
+def test_s0_09_of_two_conflicting_buffers_one_lies_below_the_other(http: Http) -> None:
     problem = problem_of((8, 0, 2), (5, 1, 3), (6, 2, 4))
     text = http.ask("convert", problem, to="lp")["files"][0]["text"]
     rows = {line.split(":")[0].strip() for line in text.splitlines() if ":" in line and not line.startswith("\\")}
@@ -269,7 +269,7 @@ def test_s0_17_layers_of_dory_run_in_tiles_through_three_memories(command: Comma
     assert ran.answer["traffic"] >= 64 * 64 * 8 + 64 * 64 * 32 + 9 * 8 * 32
 
 
-def test_s0_18_solvers_and_planners_of_others_are_listed_with_what_they_can(http: Http) -> None:
+def test_s0_18_solvers_and_other_planners_are_listed_with_their_features(http: Http) -> None:
     solvers = http.client.get("/v1/solvers").json()["solvers"]
     planners = {row["name"] for row in solvers if row["name"].startswith("reference:")}
     of_tvm = {name for name in planners if "tvm" in name}
@@ -379,7 +379,7 @@ def test_s0_25_lifetimes_come_from_control_flow(http: Http) -> None:
     assert http.ask("plan", {"functions": {"main": loop}})["peak"] == 100
 
 
-def test_s0_26_one_problem_has_one_hash_wherever_it_comes_from(http: Http) -> None:
+def test_s0_26_equal_problems_have_one_hash_in_all_formats(http: Http) -> None:
     sizes = {"x": 256, "a": 64, "b": 128, "c": 64}
     body = [{"op": "fused", "inputs": [one], "outputs": [other]} for one, other in ("xa", "ab", "bc")]
     buffers = [{"id": name, "size": size, "alignment": 64} for name, size in sizes.items()]
@@ -470,7 +470,7 @@ def test_s0_29_offsets_are_computed_from_symbols_for_all_values(http: Http) -> N
         assert (answer["status"], peak) == ("optimal", least(problem))
 
 
-def test_s0_30_what_remains_of_a_pool_is_minimised_by_weights(http: Http) -> None:
+def test_s0_30_the_weighted_use_of_pools_is_minimised(http: Http) -> None:
     slow = {"name": "slow", "cost": 1.0}
     for objective in ("peak", "cost"):
         both = living(tvm.MOBILENET, {"name": "fast", "size": 200_704}, slow, objective=objective)

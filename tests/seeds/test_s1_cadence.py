@@ -185,7 +185,7 @@ def test_s1_05_position_based_greedy_is_that_of_the_seed(http: Http) -> None:
 
 
 @pytest.mark.parametrize("solver", BOTH)
-def test_s1_06_the_end_must_fit_when_it_is_rounded_up(http: Http, solver: str) -> None:
+def test_s1_06_the_rounded_end_of_a_buffer_must_fit(http: Http, solver: str) -> None:
     problem = {"buffers": [lives("a", 60, 0, 2)], "pools": memories(62, 500, alignment=16)}
     assert placed(http, problem, solver) == {"a": ("m2", 0)}
     assert placed(http, problem) == {"a": ("m1", 0)}  # the strict rule
@@ -275,7 +275,7 @@ def test_s1_12_constraints_of_passes_hold() -> None:
     assert [(spec.mem_id, spec.mem_offset) for spec in specs] == [(2, 64), (2, 80), (2, 0), (1, 0)]
 
 
-def test_s1_13_absolute_placements_hold_and_views_are_checked(http: Http) -> None:
+def test_s1_13_absolute_placements_hold_and_views_are_verified(http: Http) -> None:
     pinned = [lives("pin", 16, 0, 2, pools=["m1"], offset=32), lives("other", 40, 1, 3, pools=["m1"])]
     assert placed(http, {"buffers": pinned, "pools": memories(100)}) == {"pin": ("m1", 32), "other": ("m1", 48)}
     outside = [lives("whole", 16, 0, 2), lives("part", 8, 0, 2, alias_of="whole", alias_offset=12)]
@@ -298,7 +298,7 @@ def test_s1_14_closed_intervals_meet_where_one_ends_and_another_starts(http: Htt
     }
 
 
-def test_s1_15_what_fits_nowhere_is_an_answer_with_its_reason(http: Http) -> None:
+def test_s1_15_an_infeasible_problem_is_an_answer_with_its_reason(http: Http) -> None:
     answer = http.ask("plan", {"buffers": [lives("a", 300, 0, 2), lives("b", 200, 1, 3)], "pools": memories(400)})
     assert (answer["status"], answer["placements"]) == ("infeasible", [])
     assert "500 bytes would do" in answer["explanation"]["message"]

@@ -240,7 +240,7 @@ def test_s2_10_several_allocations_of_a_function_as_in_usmps_tests(http: Http, c
     assert (entry["buffer"], entry["pool"]) == ("main/0:block/t1", "default")
 
 
-def test_s2_11_planning_each_function_by_itself_loses_bytes(http: Http) -> None:
+def test_s2_11_planning_each_function_separately_wastes_bytes(http: Http) -> None:
     peaks = http.ask("liveness", CALLS, compare="true", time_limit_s=5)["peaks"]
     by = {(row["planning"], row["temporaries"], row["liveness"]): row["peak"] for row in peaks}
     assert by["global", "nested", "usage"] == 210

@@ -182,7 +182,7 @@ def test_s3_09_where_a_cascade_goes_on_is_the_best_of_all_cuts(http: Http) -> No
     assert max(len(region["ops"]) for region in long["regions"]) >= 5
 
 
-def test_s3_10_a_barrier_is_named_with_what_it_costs(http: Http) -> None:
+def test_s3_10_a_barrier_is_named_with_its_cost(http: Http) -> None:
     answer = asked(http, five_operations(), barriers=["conv2d_2"])
     (barrier,) = answer["barriers"]
     assert front(answer)[-1][0] == 48 * 48 * 32 + 48 * 48 * 16 == barrier["bytes"] == 110_592
@@ -190,7 +190,7 @@ def test_s3_10_a_barrier_is_named_with_what_it_costs(http: Http) -> None:
     assert barrier["reason"] == "is one of the barriers that were named"
 
 
-def test_s3_11_ragged_steps_and_what_padding_them_would_waste_are_counted(http: Http) -> None:
+def test_s3_11_ragged_steps_and_the_waste_of_padding_them_are_counted(http: Http) -> None:
     (region,) = asked(http, two_convolutions(), stripe="5x7")["points"][-1]["regions"]
     rows, columns = (spans(region["ranges"]["1"][axis]) for axis in ("rows", "columns"))
     made = [(b - a) * (d - c) for (a, b), (c, d) in product(rows, columns) if a < b and c < d]
@@ -208,7 +208,7 @@ def test_s3_12_groups_of_operations_are_proposed_by_what_they_are(http: Http) ->
     assert cut["points"][-1]["regions"][0]["ops"] == [0, 1, 2]
 
 
-def test_s3_13_a_study_over_what_a_compiler_writer_varies(http: Http) -> None:
+def test_s3_13_a_study_varies_the_parameters_of_a_compiler(http: Http) -> None:
     sweep: dict[str, list[Any]] = {
         "longest": [2, 5],
         "rolling": [True, False],
@@ -234,7 +234,7 @@ def test_s3_14_the_loops_are_written_in_the_words_of_schedules(command: Command)
     assert "op1.compute_root().split(rows, 1, y)\nop0.compute_at(op1, y)" in rows
 
 
-def test_s3_15_nothing_depends_on_what_operations_are_called(http: Http) -> None:
+def test_s3_15_results_do_not_depend_on_the_names_of_operations(http: Http) -> None:
     own = body(two_convolutions())
     for row, (k, macs) in zip(own["ops"], ((3, 27 * 32), (1, 32 * 8)), strict=True):
         window = [1, 1, 0, k - 1]
@@ -245,7 +245,7 @@ def test_s3_15_nothing_depends_on_what_operations_are_called(http: Http) -> None
     assert maps["points"][0]["checked_by_value"]
 
 
-def test_s3_16_the_front_has_all_points_that_none_dominates(http: Http) -> None:
+def test_s3_16_the_front_contains_all_undominated_points(http: Http) -> None:
     two, three = asked(http, five_operations()), asked(http, five_operations(), objectives=["peak", "macs", "traffic"])
     costs = [(point["peak"], point["macs"], point["traffic"]) for point in three["points"]]
     assert not any(a != b and all(p <= q for p, q in zip(a, b, strict=True)) for a in costs for b in costs)
@@ -264,7 +264,7 @@ def test_s3_17_no_device_and_no_tuning_decide(http: Http) -> None:
     assert one["points"][0]["planned"]["plan"]["status"] == "optimal"
 
 
-def test_s3_18_what_was_enumerated_is_counted(http: Http) -> None:
+def test_s3_18_the_number_of_enumerated_regions_is_reported(http: Http) -> None:
     effort = asked(http, five_operations())["exhausted"]
     assert (effort["intervals"], effort["longest"], effort["cut_short"]) == (True, 60, [])
     assert effort["evaluated"] > 3_000

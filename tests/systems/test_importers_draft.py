@@ -29,7 +29,7 @@ def families(draft: OperationsDraft) -> dict[str, str]:
 
 
 @pytest.mark.drawn
-def test_programs_find_every_value_where_they_look_for_it() -> None:
+def test_programs_find_every_value_at_its_expected_offset() -> None:
     for seed in seeds(40):
         for options in (SHARED, APART):
             draft, steps, params = random_program(seed, options)

@@ -156,7 +156,7 @@ def test_a_machine_without_a_solver_is_named_before_anything_runs(
     assert read_results(results) == []
 
 
-def test_a_lost_run_is_a_row_that_says_how_often_it_was_begun() -> None:
+def test_a_lost_run_becomes_a_row_that_states_the_number_of_attempts() -> None:
     class Lost(ClusterExecutor):
         def begun(self, future: Future[object]) -> int:
             return ATTEMPTS

@@ -73,7 +73,7 @@ def test_a_reference_planner_is_a_solver_and_no_peer() -> None:
 
 @pytest.mark.parametrize("name", PEERS)
 @pytest.mark.parametrize("alignment", [1, 48])
-def test_a_peer_gives_valid_plans_whichever_way_time_runs(name: str, alignment: int) -> None:
+def test_a_peer_gives_valid_plans_in_either_direction_of_time(name: str, alignment: int) -> None:
     peer = PEERS[name]
     if not peer.is_installed:
         pytest.skip(f"{peer.distribution} comes with the extra peers")

@@ -84,12 +84,12 @@ def test_infeasible_is_a_false_claim_where_another_has_a_plan() -> None:
     assert Summary([*ROWS, liar]).false_claims() == [liar]
 
 
-def test_a_mean_over_nothing_is_absent() -> None:
+def test_the_mean_of_no_values_is_absent() -> None:
     assert geometric_mean([None]) is None
     assert geometric_mean([2.0, None, 8.0]) == pytest.approx(4.0)
 
 
-def test_the_text_says_what_the_rows_say() -> None:
+def test_the_text_of_a_report_agrees_with_its_rows() -> None:
     lines = text_report(Summary(ROWS)).splitlines()
     under_a = lines[lines.index("a: 5 buffers, bound 100") :]
     cells = next(re.split(r"\s{2,}", line.strip()) for line in under_a if line.startswith("  ours"))
@@ -97,7 +97,7 @@ def test_the_text_says_what_the_rows_say() -> None:
     assert "late: theirs on c, seed 1: stopped" in lines
 
 
-def test_a_report_keeps_to_120_columns_whatever_the_files_are_called() -> None:
+def test_a_report_fits_into_120_columns_even_with_long_file_names() -> None:
     name = "suites/" + "a_long_folder/" * 12 + "model.csv"
     rows = [line.model_copy(update={"instance": name, "peak": 2**40}) for line in ROWS]
     lines = text_report(Summary(rows)).splitlines()

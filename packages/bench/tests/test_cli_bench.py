@@ -37,7 +37,7 @@ def test_rows_go_to_standard_output_and_the_report_to_people(capfd: pytest.Captu
     assert "peak/bound" in err
 
 
-def test_a_benchmark_goes_on_where_it_stood(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_an_interrupted_benchmark_resumes_where_it_stopped(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     results = tmp_path / "results.jsonl"
     assert main(["bench", SUITE, *QUICK, "-o", str(results)]) == 0
     first = read_results(results)

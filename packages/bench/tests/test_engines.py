@@ -10,7 +10,7 @@ from lab.support.engine_alone import EngineRun
 from lab.support.kept_results import KeptResults
 
 
-def test_the_page_has_a_place_for_each_table() -> None:
+def test_the_page_has_a_section_for_each_table() -> None:
     text = PAGE.read_text()
     assert all(f"<!-- engines: {name} -->\n" in text for name in TABLES)
     assert text.count("<!-- end -->") == len(TABLES)

@@ -90,7 +90,7 @@ def test_dense_problems_have_a_tenth_of_their_buffers_alive_at_once() -> None:
 
 
 @pytest.mark.parametrize("name", FAMILIES)
-def test_the_same_seed_gives_the_same_problem_and_another_seed_another(name: str) -> None:
+def test_equal_seeds_give_equal_problems_and_other_seeds_other_problems(name: str) -> None:
     first, again, other = (pose(f"{name}:seed={seed}") for seed in (7, 7, 8))
     assert first == again
     assert first != other

@@ -127,7 +127,7 @@ def test_a_peak_above_the_bound_is_certified_by_lemmas_about_a_core(problem: Pro
     assert solve(core, time_limit_s=20).lower_bound == plan.peak
 
 
-def test_a_buffer_whose_alias_is_pinned_elsewhere_has_no_place() -> None:
+def test_a_buffer_whose_alias_is_pinned_elsewhere_has_no_valid_offset() -> None:
     alias = {"id": "b", "size": 0, "start": 2, "end": 3, "alias_of": "a", "alias_offset": 2, "offset": 8}
     rows = [{"id": "a", "size": 2, "start": 0, "end": 1, "offset": 4}, alias]
     problem = Problem.model_validate({"buffers": rows})
@@ -136,7 +136,7 @@ def test_a_buffer_whose_alias_is_pinned_elsewhere_has_no_place() -> None:
 
 
 @pytest.mark.parametrize("feature", ["pins", "everything"])
-def test_the_buffers_that_are_named_do_not_fit_without_the_others(feature: str) -> None:
+def test_the_named_buffers_do_not_fit_even_without_the_others(feature: str) -> None:
     for seed in range(12):
         best = best_score(tight_problem(seed, feature))
         problem = tight_problem(seed, feature, max(0, int(best[0]) - 1) if best else 20)
@@ -170,7 +170,7 @@ def test_a_plan_that_is_not_proved_has_no_certificate() -> None:
         certify(problem, Plan(status="infeasible"), time_limit_s=0)
 
 
-def test_the_checker_answers_by_its_exit_status(tmp_path: Path) -> None:
+def test_the_exit_status_of_the_checker_states_its_verdict(tmp_path: Path) -> None:
     problem = public_problems.problem("tflite/kws_dscnn_int8.csv")
     certificate = certify(problem, plan := solve(problem))
     assert plan.peak is not None
@@ -183,7 +183,7 @@ def test_the_checker_answers_by_its_exit_status(tmp_path: Path) -> None:
         assert subprocess.run(command, capture_output=True, check=False).returncode == status
 
 
-def test_a_buffer_without_a_place_is_named_with_the_pins_in_its_way() -> None:
+def test_a_buffer_without_a_valid_offset_is_reported_with_the_pins_that_block_it() -> None:
     problem = tied_problem(46699, 5)
     certificate = certify(problem, solve(problem))
     assert certificate.kind == "live-set"
@@ -199,7 +199,7 @@ def test_a_search_of_pools_that_ends_without_a_proof_does_not_say_that_the_plan_
     assert (found.kind, found.reason) == ("none", "no multipliers were found that bring the bound up to the cost")
 
 
-def test_if_all_plans_cost_the_same_lemmas_prove_that_none_fits_at_less() -> None:
+def test_where_all_plans_cost_the_same_lemmas_prove_that_none_fits_at_a_lower_peak() -> None:
     rows = [
         {"id": 0, "size": 4, "start": 2, "end": 3, "pools": ["slow"]},
         {"id": 1, "size": 11, "start": 2, "end": 3, "pools": ["slow", "fast"]},

@@ -112,12 +112,12 @@ def test_each_plan_is_the_cheapest_that_differs_and_lists_are_complete(seed: int
         ({"plans": 2, "distance": 0}, {}, "distance: must be at least 1"),
     ],
 )
-def test_several_plans_are_refused_where_none_could_differ(options: Any, changed: Any, sentence: str) -> None:
+def test_several_plans_are_refused_where_all_would_be_equal(options: Any, changed: Any, sentence: str) -> None:
     with pytest.raises(OptionError, match=sentence):
         memplan.plan(Problem.model_validate(PRICED | changed), options=PlanOptions(**options))
 
 
-def test_false_claims_of_other_plans_are_named() -> None:
+def test_false_claims_about_other_plans_are_reported() -> None:
     problem = Problem.model_validate(PRICED)
     answer = memplan.plan(problem, options=PlanOptions(plans=3, distance=2))
     others = answer.others
@@ -181,7 +181,7 @@ def test_verify_lists_claims_about_other_plans_that_it_cannot_check() -> None:
     assert (found.valid, "others.complete" in [each.claim for each in found.claims if each.by is None]) == (True, True)
 
 
-def test_no_bound_is_above_what_a_later_plan_costs() -> None:
+def test_no_bound_exceeds_the_cost_of_a_later_plan() -> None:
     problem = Problem.model_validate(PRICED)
     answer = memplan.plan(problem, options=PlanOptions(plans=3, distance=2))
     assert answer.others is not None

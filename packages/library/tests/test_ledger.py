@@ -53,7 +53,7 @@ def test_the_library_knows_no_worse_than_the_ledger(kind: str) -> None:
         )
 
 
-def test_documents_say_what_the_ledger_says() -> None:
+def test_documents_state_the_figures_of_the_ledger() -> None:
     for path, text, expected in documents(ROWS):
         assert text == expected, f"{path}: what writes rows writes its tables anew"
 

@@ -161,7 +161,7 @@ def test_the_outcome_of_a_run_follows_from_its_plan(
     assert "mine" in page(rows, "Runs")
 
 
-def test_planners_are_compared_on_what_all_of_them_ran(library: ProblemLibrary, tmp_path: Path) -> None:
+def test_planners_are_compared_only_on_problems_that_all_of_them_ran(library: ProblemLibrary, tmp_path: Path) -> None:
     rows = []
     for planner, names in (("mine", ["three", "seven"]), ("yours", ["seven"])):
         wanted = [one(library, name) for name in names]
@@ -184,7 +184,7 @@ def test_a_better_plan_of_a_run_is_kept_to_be_submitted(library: ProblemLibrary,
     assert submit(library, one(library, "three"), kept.read_bytes(), FINDER).word == "better, added"
 
 
-def test_a_planner_has_what_it_asks_for_and_no_problem_without(library: ProblemLibrary) -> None:
+def test_a_planner_gets_the_features_that_it_requires_and_no_problem_without_them(library: ProblemLibrary) -> None:
     words = Planner("", "{kind} {limit} {capacity}").line(one(library, "seven"), Path(), Path(), 1.0)
     assert words == ["fit", "7", "7"]
     asks, asks_not = Planner("", "x {capacity}"), Planner("", "x {limit}")
@@ -206,7 +206,7 @@ def test_words_select_problems_by_set_kind_and_name(library: ProblemLibrary) -> 
         library.select(["benchmark/fit"])
 
 
-def test_a_problem_with_prices_is_worth_what_its_plan_pays(tmp_path: Path) -> None:
+def test_the_value_of_a_problem_with_prices_is_the_cost_of_its_plan(tmp_path: Path) -> None:
     rows = [{"id": name, "size": 4, "start": k, "end": k + 1} for k, name in enumerate("abc")]
     problem = {
         "buffers": rows,
@@ -242,9 +242,7 @@ def test_each_problem_is_easy_hard_or_open(library: ProblemLibrary) -> None:
     assert parts == {"easy": ["three"], "hard/fit": ["seven"], "open": ["graph"]}
 
 
-def test_files_are_packed_where_they_are_added_and_come_out_of_the_archive_as_they_were(
-    library: ProblemLibrary, tmp_path: Path
-) -> None:
+def test_files_are_compressed_when_added_and_extracted_unchanged(library: ProblemLibrary, tmp_path: Path) -> None:
     submit(library, one(library, "three"), BEST, FINDER)
     here, there = library.folder / "peak", tmp_path / "elsewhere"
     there.mkdir()
@@ -259,7 +257,7 @@ def test_files_are_packed_where_they_are_added_and_come_out_of_the_archive_as_th
     assert (there / "plans" / "three.csv").read_bytes() == BEST
 
 
-def test_another_archive_replaces_what_the_one_before_had_and_nothing_else(tmp_path: Path) -> None:
+def test_a_new_archive_replaces_only_the_files_of_the_previous_one(tmp_path: Path) -> None:
     (tmp_path / ARCHIVE).write_bytes(packed({"plans/a.csv": b"1", "plans/b.csv": b"2"}))
     unpack(tmp_path)
     (tmp_path / "plans" / "mine.csv").write_bytes(b"3")

@@ -162,7 +162,7 @@ OF_OTHERS: dict[str, dict[str, bytes]] = {
 
 
 @pytest.mark.parametrize("given", OF_OTHERS)
-def test_a_wrong_plan_of_others_is_mended_by_the_command_that_is_printed(
+def test_an_invalid_plan_of_another_tool_is_repaired_by_the_printed_command(
     given: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)

@@ -68,15 +68,13 @@ def test_a_model_without_an_entry_and_a_default_is_reported_as_without_budget(fo
     ]
 
 
-def test_flags_hold_for_all_models_of_a_folder_that_the_file_says_nothing_else_of(
-    folder: Path, capfd: Captured
-) -> None:
+def test_flags_apply_to_all_models_of_a_folder_for_which_the_file_states_nothing(folder: Path, capfd: Captured) -> None:
     checked(capfd, 1, "models", "--budget", "2KiB")
     given = budgets(folder, '["models/nested/c.tflite"]\nbudget = "3KiB"\n')
     checked(capfd, 0, "models", "--budget", "2KiB", "--budgets", given)
 
 
-def test_the_files_paths_are_relative_to_it_and_it_serves_one_model_too(folder: Path, capfd: Captured) -> None:
+def test_paths_in_the_file_are_relative_to_it_and_one_model_alone_works_too(folder: Path, capfd: Captured) -> None:
     (folder / "models" / "budgets.toml").write_text('["a.tflite"]\nbudget = 127\n')
     checked(capfd, 1, "models/a.tflite", "--budgets", "models/budgets.toml")
     checked(capfd, 2, "models/b.TFLITE", "--budgets", "models/budgets.toml")  # which has none
@@ -140,7 +138,7 @@ def test_errors_in_the_file_of_budgets_are_named(text: str, sentence: str, folde
     assert (out, err.count("\n")) == ("", 1)
 
 
-def test_a_model_that_is_wrong_keeps_no_other_from_being_checked(folder: Path, capfd: Captured) -> None:
+def test_a_wrong_model_does_not_stop_the_check_of_the_others(folder: Path, capfd: Captured) -> None:
     (folder / "models" / "a.tflite").write_bytes(b"version https://git-lfs.github.com/spec/v1\n")
     given = budgets(folder, '["models/b.TFLITE"]\nbudget = {sram = 2048}\npin = "none=0"\n[default]\nbudget = 1\n')
     found, said = checked(capfd, 2, "models", "--budgets", given)

@@ -60,7 +60,7 @@ def test_a_model_without_a_plan_is_compared_with_its_runtimes_planner(file: str,
     )
 
 
-def test_a_plan_in_the_file_counts_as_its_own(tmp_path: Path, capfd: Captured) -> None:
+def test_the_plan_in_a_file_counts_as_the_plan_of_the_model(tmp_path: Path, capfd: Captured) -> None:
     path = tmp_path / "planned.tflite"
     graph = subgraph([tensor("x", (16,), INT8), tensor("y", (16,), INT8)], [0], [1], [operator("RELU", [0], [1])])
     path.write_bytes(model(graph, offline_plan=(0, 1, 2, 0, 48)))
@@ -125,7 +125,7 @@ def test_convert_prints_the_operations_that_a_file_has(file: str, capfd: Capture
     assert main(["convert", str(Path(file).with_name("none"))]) == 2
 
 
-def test_a_model_is_converted_to_the_problem_that_it_poses(file: str, tmp_path: Path, capfd: Captured) -> None:
+def test_a_model_is_converted_to_its_problem(file: str, tmp_path: Path, capfd: Captured) -> None:
     target = tmp_path / "problem.csv"
     assert main(["convert", file, "-o", str(target), "--views", "separate"]) == 0
     assert target.read_text().splitlines()[1] == "main/t0,-1,1,32,16"
@@ -199,7 +199,7 @@ def test_a_model_is_written_in_its_new_order(tmp_path: Path, capfd: Captured) ->
     assert "a graph or a program was read" in capfd.readouterr().err
 
 
-def test_comparing_tells_what_the_order_adds() -> None:
+def test_the_comparison_reports_the_gain_of_the_order() -> None:
     sizes = (16, 512, 512, 32, 32)
     tensors = [tensor(f"t{k}", (size,), INT8) for k, size in enumerate(sizes)]
     operators = [operator("RELU", [0], [1]), operator("RELU", [0], [2])]
@@ -223,7 +223,7 @@ def test_a_model_gets_its_plan(views: str, tmp_path: Path) -> None:
     assert read_model(data).own_peak == json.loads(Path(plan).read_text())["peak"]
 
 
-def test_a_cascade_that_gains_nothing_is_not_written(tmp_path: Path, capfd: Captured) -> None:
+def test_a_cascade_without_a_gain_is_not_written(tmp_path: Path, capfd: Captured) -> None:
     target = tmp_path / "parts.tflite"
     given = str(MODELS / "recorded" / "kws_dscnn_int8.tflite")
     assert main(["cascade", given, "--macs", "+25%", "-o", str(target), "--time-limit", "5"]) == 1
@@ -317,7 +317,7 @@ def test_points_are_written_as_c_as_a_script_and_as_a_picture(tmp_path: Path, ca
     assert "6,668 bytes at +0.00 % MACs" in [node.text for node in drawn.iter() if node.tag.endswith("title")]
 
 
-def test_a_model_is_checked_as_it_is(capfd: Captured) -> None:
+def test_a_model_is_checked_without_changes(capfd: Captured) -> None:
     def checked(status: int, budget: str) -> Any:
         assert main(["check", str(MODELS / "recorded" / "kws_dscnn_int8.tflite"), "--budget", budget]) == status
         return json.loads(capfd.readouterr().out)["pools"][0]

@@ -72,7 +72,7 @@ def test_four_models_in_turns_run_in_the_arena_of_the_largest(tmp_path: Path, ca
         assert result(data, whole + 64) == result(made[name], 1 << 20)
 
 
-def test_files_that_share_nothing_are_planned_each_by_itself(tmp_path: Path, capfd: Captured) -> None:
+def test_files_that_share_nothing_are_planned_separately(tmp_path: Path, capfd: Captured) -> None:
     wrong = tmp_path / "wrong.csv"
     wrong.write_text("id,lower,upper,size\na,3,1,8\n")
     small = tmp_path / "mobilenet_v2.csv"
@@ -90,7 +90,7 @@ def test_files_that_share_nothing_are_planned_each_by_itself(tmp_path: Path, cap
     }
 
 
-def test_an_application_is_a_problem_as_others(capfd: Captured) -> None:
+def test_an_application_is_planned_like_any_other_problem(capfd: Captured) -> None:
     found = planned(capfd, EXAMPLES / "application.json")
     assert (found["status"], found["peak"]) == ("optimal", 35840)
 

@@ -133,7 +133,7 @@ def test_a_pad_of_onnx_may_name_its_axes() -> None:
     assert said(row) == {"kind": "pad", "pads": (0, 0, 1, 2, 0, 0, 3, 4)}
 
 
-def test_pads_are_those_with_which_each_stride_has_an_output() -> None:
+def test_same_pads_give_each_stride_an_output() -> None:
     assert same_pads((6, 7), (3, 2), (2, 3), (1, 1), more_behind=True) == (0, 0, 1, 1)
     assert same_pads((6,), (3,), (2,), (1,), more_behind=False) == (1, 0)
     assert same_pads((5,), (3,), (1,), (2,), more_behind=True) == (2, 2)

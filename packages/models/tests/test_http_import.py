@@ -152,7 +152,7 @@ def test_pins_aliases_and_conflicts_beside_symbols_are_answered_or_refused_by_th
     assert "buffers[0].offset: must be shown to be a multiple of the alignment (16), got 8" in refused.text
 
 
-def test_json_of_another_system_is_known_by_its_content(server: Running) -> None:
+def test_json_of_another_system_is_recognised_by_its_content(server: Running) -> None:
     snapshot = b64decode(CAPABILITIES["compare"].example["file"])
     answer = server.client.post("/v1/plan", content=snapshot, headers={"Content-Type": "application/json"})
     assert (answer.status_code, answer.json()["peak"]) == (200, 1024)
@@ -213,7 +213,7 @@ def test_a_table_is_checked_and_may_fail(server: Running) -> None:
     assert post(server, "/v1/plan?fail=1", 422, **within)["detail"] == 'fail: must be true or false, got "1"'
 
 
-def test_long_lists_of_what_is_wrong_arrive_whole(server: Running) -> None:
+def test_long_lists_of_errors_arrive_complete(server: Running) -> None:
     wrong = {"size": [1], "ops": [{"in": [3], "name": 300 * "x"}] * 60}
     for name in ("order", "cascade"):
         errors = post(server, f"/v1/{name}", 422, json=wrong)["errors"]

@@ -79,7 +79,7 @@ def test_a_tflite_model_in_another_order_has_the_same_operators_and_computes_the
     assert all(np.array_equal(one, other) for one, other in zip(*results, strict=True))
 
 
-def test_the_order_of_the_file_leaves_every_byte_where_it_is() -> None:
+def test_the_order_of_the_file_leaves_every_byte_of_the_model_unchanged() -> None:
     for data, name in (
         (random_onnx.random_model(0, 20), "model.onnx"),
         (model(subgraph([tensor("a", [4]), tensor("b", [4])], [0], [1], [operator("RELU", [0], [1])])), "m.tflite"),
@@ -99,7 +99,7 @@ def test_operators_with_effects_and_on_state_keep_their_order() -> None:
         tflite_files.with_orders(data, {(0,): [2, 1, 0]})
 
 
-def test_files_that_name_operations_by_their_places_are_refused() -> None:
+def test_files_that_refer_to_operations_by_index_are_refused() -> None:
     control = {0: "model_control_dependencies", 1: ("I", 0)}
     plain = model(subgraph([tensor("a", [4]), tensor("b", [4])], [0], [1], [operator("RELU", [0], [1])]))
     assert tflite_files.with_orders(plain, {}).data == plain

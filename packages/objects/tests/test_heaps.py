@@ -105,7 +105,7 @@ def test_rules_that_heaps_do_not_support_are_refused(
 
 
 @pytest.mark.parametrize("limit_s", [0.001, 0.05, 0.5])
-def test_heaps_whose_time_ends_have_what_is_known_of_them_by_then(limit_s: float) -> None:
+def test_heaps_found_before_the_time_limit_are_reported(limit_s: float) -> None:
     rng = random.Random(1)
     starts = [rng.randrange(300) for _ in range(300)]
     rows = [
@@ -119,7 +119,7 @@ def test_heaps_whose_time_ends_have_what_is_known_of_them_by_then(limit_s: float
         assert verify(problem_in_heaps(problem, each), each) == ()
 
 
-def test_counted_work_gives_the_same_heaps_again() -> None:
+def test_repeated_runs_with_counted_work_give_the_same_heaps() -> None:
     problem = read_problem(EXAMPLES / "problems" / "minimalloc" / "K.1048576.csv")
     options = PlanOptions(heaps=858_112, time_limit_s=0.1, deterministic=True)
     first, second = (plan(problem, options=options) for _ in range(2))

@@ -221,7 +221,7 @@ def free(*sides: tuple[int, int]) -> FreeTextures:
         ((60, 10), False),
     ],
 )
-def test_no_side_is_more_than_five_times_the_others(sides: tuple[int, int], is_reused: bool) -> None:
+def test_no_side_of_a_texture_exceeds_five_times_the_others(sides: tuple[int, int], is_reused: bool) -> None:
     assert (free((10, 10)).take(*sides) is not None) == is_reused
 
 

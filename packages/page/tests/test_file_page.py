@@ -73,7 +73,7 @@ def test_a_page_names_no_address_of_any_network() -> None:
     assert {address for address in addresses if "://www.w3.org/" not in address} == set()
 
 
-def test_a_page_holds_what_it_shows_as_json() -> None:
+def test_a_page_contains_its_data_as_json() -> None:
     document = json.loads(zlib.decompress(base64.b64decode(between(page(), 'id="document">', "</script>"))))
     (view,) = document["views"]
     assert [document["title"], view["kind"]] == ["</title><script>", "plan"]

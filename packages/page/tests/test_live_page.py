@@ -151,7 +151,7 @@ def test_axe_finds_no_serious_violation(opened: Tab, scheme: str) -> None:
     assert opened.serious_violations() == []
 
 
-def test_a_job_is_found_again_by_its_address_and_in_the_list(opened: Tab) -> None:
+def test_a_job_can_be_found_by_its_address_and_in_the_list(opened: Tab) -> None:
     give(opened, "again.json", json.dumps(SMALL).encode())
     said(opened, "planned in")
     address = opened.page.url

@@ -136,7 +136,7 @@ def test_with_shift_the_wheel_magnifies_time_alone(opened: Tab) -> None:
     assert frame["bottom"] - frame["top"] == pytest.approx(1)
 
 
-def test_a_drag_moves_and_selects_nothing(opened: Tab) -> None:
+def test_a_drag_moves_the_picture_and_selects_nothing(opened: Tab) -> None:
     opened.page.keyboard.press("+")
     before = opened.page.evaluate(SEEN)
     opened.page.mouse.move(500, 300)
@@ -172,7 +172,7 @@ def test_a_click_selects_and_tells_why_the_buffer_is_there(opened: Tab) -> None:
     assert opened.page.evaluate(LOOK)["selected"] == -1
 
 
-def test_f_fits_the_selected_buffer_and_then_what_it_stands_on(opened: Tab) -> None:
+def test_f_fits_the_selected_buffer_and_then_the_buffers_that_support_it(opened: Tab) -> None:
     chosen(opened, "conv2")
     opened.page.keyboard.press("Tab")
     opened.page.focus("canvas.over")
@@ -226,7 +226,7 @@ def test_a_card_under_the_pointer_has_the_facts(opened: Tab) -> None:
         assert part in text
 
 
-def test_a_click_on_the_axis_of_time_lists_what_is_alive_then(opened: Tab) -> None:
+def test_a_click_on_the_time_axis_lists_the_buffers_alive_then(opened: Tab) -> None:
     x, _ = centre(opened, 9)
     box = opened.page.locator("canvas.over").bounding_box()
     opened.page.mouse.click(x, box["y"] + box["height"] - 20)
@@ -258,7 +258,7 @@ def test_a_permalink_opens_the_same_and_has_no_data_in_it(browser: Any, opened: 
         assert again.page.evaluate(SEEN) == {"left": 0.25, "right": 0.5, "top": 0, "bottom": 0.5}
 
 
-def test_png_svg_and_csv_are_what_is_seen(opened: Tab, plan: Plan) -> None:
+def test_exported_png_svg_and_csv_show_the_visible_part(opened: Tab, plan: Plan) -> None:
     assert saved(opened, "PNG").startswith(b"\x89PNG")
     drawing = ElementTree.fromstring(saved(opened, "SVG"))
     titles = [title.text for title in drawing.iter("{http://www.w3.org/2000/svg}title")]
@@ -403,7 +403,7 @@ def test_the_strip_shows_the_addresses_at_a_time_and_the_panel_what_is_idle(open
         assert opened.page.evaluate(script, [0, offsets[name] + sizes[name] / 2]) == opened.page.evaluate(inks, buffer)
 
 
-def test_labels_leave_out_what_all_names_begin_with_and_groups_are_the_next_part(browser: Any, tmp_path: Path) -> None:
+def test_labels_omit_the_common_prefix_of_names_and_groups_use_the_next_part(browser: Any, tmp_path: Path) -> None:
     names = [f"main/block{k // 2}/conv{k}" for k in range(6)]
     problem = Problem(buffers=[Buffer(id=name, size=1024, start=k, end=k + 2) for k, name in enumerate(names)])
     path = tmp_path / "names.html"
@@ -429,7 +429,7 @@ def test_labels_leave_out_what_all_names_begin_with_and_groups_are_the_next_part
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_a_problem_that_does_not_fit_is_drawn_with_its_core_and_what_is_too_much(
+def test_a_problem_that_does_not_fit_is_drawn_with_its_core_and_the_excess_bytes(
     browser: Any, tmp_path: Path, scheme: str
 ) -> None:
     problem = Problem(

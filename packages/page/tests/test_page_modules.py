@@ -178,7 +178,7 @@ def shapes_at(b: int, n: int) -> dict[str, Any]:
     }
 
 
-def test_the_modules_compute_what_they_say(tmp_path: Path) -> None:
+def test_the_modules_of_the_page_pass_their_own_tests(tmp_path: Path) -> None:
     node = shutil.which("node")
     if node is None:
         pytest.skip("modules are tested where node is installed")

@@ -80,7 +80,7 @@ def test_a_mended_file_is_read_after_a_wrong_one(shared: Tab, tmp_path: Path) ->
     wait_until(shared, "memplan.view.plan.ids.includes('x') && !document.querySelector('#page > .alarm')")
 
 
-def test_a_large_page_says_what_it_reads_before_its_script_runs() -> None:
+def test_a_large_page_states_what_it_loads_before_its_script_runs() -> None:
     problem = Problem(buffers=[Buffer(id=k, size=8, start=k, end=k + 1) for k in range(20_000)])
     rows = [{"id": k, "pool": "default", "offset": 0} for k in range(20_000)]
     page = plan_page(problem, Plan.model_validate({"status": "feasible", "placements": rows})).decode()

@@ -166,7 +166,7 @@ def test_a_bare_file_is_not_checked(show: Any, shared: Tab) -> None:
     assert page.locator("#page > .alarm").count() == 1
 
 
-def test_how_low_a_buffer_could_lie_is_what_the_verifier_accepts(show: Any) -> None:
+def test_the_lowest_offset_shown_for_a_buffer_is_one_that_the_verifier_accepts(show: Any) -> None:
     plan = at(TIED, LOOSE)
     assert verify(TIED, plan) == ()
     page = show(TIED, plan)
@@ -309,7 +309,7 @@ def test_errors_with_such_a_table_are_reported(cells: str, sentence: str) -> Non
     assert str(caught.value).startswith(sentence)
 
 
-def test_f_after_a_search_fits_what_was_found(show: Any) -> None:
+def test_f_after_a_search_fits_its_result(show: Any) -> None:
     page = show(TIED, at(TIED, LOOSE))
     page.keyboard.press("/")
     page.keyboard.type("steps")

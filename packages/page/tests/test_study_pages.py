@@ -78,7 +78,7 @@ def both() -> tuple[PlanOf, PlanOf]:
     return PlanOf(OLD, solve(OLD), "build 1"), PlanOf(NEW, solve(NEW), "build 2")
 
 
-def test_two_plans_are_drawn_with_what_moved(opened: Any) -> None:
+def test_two_plans_are_drawn_with_the_buffers_that_moved(opened: Any) -> None:
     before, after = both()
     found = difference_of(Baseline(before.plan, before.problem), Baseline(after.plan, after.problem))
     shown = opened(comparison_page(before, after, found))
@@ -104,7 +104,7 @@ def test_the_points_of_a_sweep_open_their_plans(opened: Any, tmp_path: Path) -> 
     shown.page.locator(".picture canvas").first.wait_for()
 
 
-def test_an_explanation_has_what_does_not_fit_and_a_tab_for_each_repair(opened: Any, tmp_path: Path) -> None:
+def test_an_explanation_shows_what_does_not_fit_and_a_tab_for_each_repair(opened: Any, tmp_path: Path) -> None:
     (tmp_path / "tight.json").write_bytes(write_problem(OLD.with_capacity(120)))
     page = str(tmp_path / "why.html")
     assert main(["explain", str(tmp_path / "tight.json"), "--repairs", "2", "-q", "-o", page]) == 0

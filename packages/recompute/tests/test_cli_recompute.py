@@ -13,7 +13,7 @@ Captured = pytest.CaptureFixture[str]
 RANDWIRE = str(Path(__file__).parents[3] / "examples" / "graphs" / "cells_randwire32x1_s1.json")
 
 
-def test_recompute_gives_points_with_falling_peaks_and_rising_costs(tmp_path: Path, capfd: Captured) -> None:
+def test_recompute_returns_points_with_falling_peaks_and_rising_costs(tmp_path: Path, capfd: Captured) -> None:
     ops = [{"out": [0], "cost": 2}, *({"in": [k], "out": [k + 1], "cost": 1} for k in range(4)), {"in": [4, 0]}]
     (path := tmp_path / "graph.json").write_text(json.dumps({"size": [100, 40, 40, 40, 40], "ops": ops}))
     asked = ["order", str(path), "--recompute", "--deterministic"]

@@ -77,7 +77,7 @@ def test_transfers_that_overlap_operations_take_no_extra_time() -> None:
 
 
 @pytest.mark.drawn
-def test_a_link_adds_no_worse_points_and_none_at_no_speed() -> None:
+def test_a_link_never_worsens_the_points_and_a_link_without_speed_adds_none() -> None:
     for seed in seeds(4):
         graph = with_pairs(random.Random(seed), training_chain(random.Random(seed), 5))
         alone, slow, fast = (recomputed(graph, link=link, points=4) for link in (0, 2, 40))

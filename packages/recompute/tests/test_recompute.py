@@ -65,7 +65,7 @@ def _assert_sound(graph: OperationGraph, frontier: Recomputed) -> None:
 
 
 @pytest.mark.parametrize(("n", "width", "seed"), [(150, 10, 2), (200, 12, 0), (260, 20, 0)])
-def test_what_an_order_alone_reaches_needs_no_operation_again(n: int, width: int, seed: int) -> None:
+def test_a_peak_that_an_order_alone_reaches_needs_no_recomputation(n: int, width: int, seed: int) -> None:
     graph = layered_graph(random.Random(seed), n, width)
     alone = order(graph, OrderOptions(time_limit_s=0.3, deterministic=True))
     frontier = recomputed(graph, time_limit_s=0.3, within=alone.placed_peak)
@@ -168,7 +168,7 @@ def test_a_budget_is_met_at_a_low_cost_and_a_cost_is_not_exceeded() -> None:
     assert not recomputed(_spans(4), within=10).is_within
 
 
-def test_an_input_stays_behind_its_last_use_for_what_runs_again() -> None:
+def test_an_input_is_kept_after_its_last_use_for_operations_that_run_again() -> None:
     # Without it, whatever runs again in a grid needs all that is before it again.
     draw, width = random.Random(4), 6
     size, cost = ([draw.randint(1, 99) for _ in range(width * width)] for _ in range(2))
@@ -187,7 +187,7 @@ def test_operations_marked_once_run_once() -> None:
     assert [point.clones for point in frontier.points] == [()]
 
 
-def test_nothing_runs_again_behind_a_change_of_what_it_reads() -> None:
+def test_no_operation_runs_again_after_its_input_was_changed() -> None:
     graph = _spans(4)
     rows = [row.model_dump(by_alias=True) for row in graph.ops]
     rows.insert(1, {"in": [5], "out": [5], "cost": 0})
@@ -228,7 +228,7 @@ def test_the_check_finds_a_program_that_does_not_compute_the_same() -> None:
 
 
 @pytest.mark.parametrize("recompute", [False, True])
-def test_a_large_graph_without_time_is_answered_by_its_given_order(recompute: bool) -> None:
+def test_a_large_graph_is_answered_with_its_given_order_once_time_is_over(recompute: bool) -> None:
     chain = [{"in": [k], "out": [k + 1]} for k in range(2_001)]
     graph = OperationGraph.model_validate({"size": [k % 7 + 1 for k in range(2_002)], "ops": chain})
     noted: list[OrderAnswer] = []
@@ -246,7 +246,7 @@ def test_rows_that_run_once_are_not_copied_and_a_graph_without_clones_is_itself(
     assert relaxed(graph, ()) is graph
 
 
-def test_programs_that_repair_a_graph_are_no_answers_to_why_it_does_not_fit() -> None:
+def test_programs_that_repair_a_graph_are_not_offered_as_reasons_why_it_does_not_fit() -> None:
     noted: list[object] = []
     options = ExplainOptions(repairs=1, deterministic=True)
     found = explain(graph=_spans(4), capacity=150, options=options, control=Control(note=noted.append))

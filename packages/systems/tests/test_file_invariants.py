@@ -55,7 +55,7 @@ def test_a_file_that_lies_about_its_bytes_is_found() -> None:
     assert violations(how.write(model), "m.onnx", live=live_peak(model, how) + 64) != []
 
 
-def test_a_question_about_operations_hears_what_their_reader_noticed() -> None:
+def test_a_question_about_operations_includes_the_findings_of_their_reader() -> None:
     data = FILES["loop.onnx"]
     reader = Reader()
     reader.problem(data, "loop.onnx")

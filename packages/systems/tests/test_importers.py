@@ -51,13 +51,13 @@ def test_files_of_memplan_itself_are_known_by_their_beginning(data: bytes) -> No
     assert not any(reader.recognises(data) for reader in file_readers().values())
 
 
-def test_a_file_is_known_by_its_name_where_that_is_all_there_is() -> None:
+def test_a_file_is_recognised_by_its_name_where_its_content_does_not_decide() -> None:
     assert detect(b"?", "dir/MODEL.TFLITE") == "tflite"
     assert detect(b"?", "dir/model.onnx") == "onnx"
 
 
 @pytest.mark.parametrize("data", [b'{"buffers": []}', b"id,lower,upper,size\n", b"hello", b"\x08"])
-def test_files_that_are_no_models_are_left_to_other_readers(data: bytes) -> None:
+def test_files_that_are_not_models_are_left_to_other_readers(data: bytes) -> None:
     assert detect(data, "problem.json") is None
     with pytest.raises(FormatError, match=r"must be of a known format, got .*; known are .*TensorFlow Lite"):
         read_model(data)
@@ -83,7 +83,7 @@ SENTENCES = {
 
 @pytest.mark.parametrize("later", [b"", b" later"])
 @pytest.mark.parametrize("fault", FAULTS)
-def test_no_reader_fails_without_a_sentence_that_says_whose_fault_it_is(
+def test_every_failure_of_a_reader_states_whether_the_file_or_memplan_is_at_fault(
     fault: bytes, later: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     failing = FileReader("failing", lambda data: data.startswith(b"fault:"), "packages.systems.tests.failing_reader")
@@ -99,7 +99,7 @@ def test_no_reader_fails_without_a_sentence_that_says_whose_fault_it_is(
         assert sentence in capfd.readouterr().err
 
 
-def test_a_reader_that_fails_keeps_no_other_model_of_a_folder_from_being_checked(
+def test_a_reader_that_fails_does_not_stop_the_check_of_other_models_in_the_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     failing = FileReader(

@@ -63,7 +63,7 @@ def peak_of(found: Imported) -> int:
         "dumps/zfnet512.iree.txt",
     ],
 )
-def test_plans_inside_of_files_are_valid_and_take_what_the_files_say(name: str) -> None:
+def test_plans_inside_files_are_valid_and_have_the_peaks_that_the_files_state(name: str) -> None:
     found = read_model((TESTS / name).read_bytes(), name)
     assert found.own_plan is not None
     assert verify(found.problem, found.own_plan) == ()

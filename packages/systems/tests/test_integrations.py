@@ -108,7 +108,7 @@ def test_pools_capacities_and_last_times_are_read(checker: str, tmp_path: Path) 
 
 
 @pytest.mark.parametrize("runtime", edit.EDITS)
-def test_a_runtime_is_edited_once_and_only_where_all_places_are_there(
+def test_a_runtime_is_edited_once_and_only_where_all_anchors_are_found(
     runtime: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     texts: dict[Path, str] = {}

@@ -84,7 +84,7 @@ def test_errors_with_a_stopped_question_are_reported(capsys: pytest.CaptureFixtu
         ("schedule", {"objective": "peak"}, {"peak": 9}, {"lower_bound": 10}, "lower_bound 10 is above peak 9"),
     ],
 )
-def test_bounds_contradict_values_of_the_other_answer(
+def test_bounds_that_contradict_values_of_the_other_answer_are_found(
     name: str, options: dict[str, Any], whole: dict[str, int], found: dict[str, int], says: str | None
 ) -> None:
     why = contradicted(name, {"options": options}, SimpleNamespace(**whole), SimpleNamespace(**found))

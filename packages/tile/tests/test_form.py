@@ -114,7 +114,7 @@ def test_a_schedule_that_came_from_elsewhere_is_simulated_again() -> None:
     assert CAPABILITY.refutes(question, forged) == "latency: must be that of its steps"
 
 
-def test_the_command_takes_it_as_it_takes_networks(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_accepts_this_form_like_networks(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["schedule", str(EXAMPLES / "attention.json"), "--quiet"]) == 0
     assert json.loads(capsys.readouterr().out)["status"] in ("optimal", "feasible")
 

@@ -38,7 +38,7 @@ def solved(
 
 @pytest.mark.drawn
 @pytest.mark.parametrize("seed", seeds(200))
-def test_the_closed_form_of_a_step_is_what_the_simulator_says(seed: int) -> None:
+def test_the_closed_form_of_a_step_agrees_with_the_simulator(seed: int) -> None:
     problem = drawn_schedule(seed)
     graph, target = with_alternatives(problem.graph, seed), drawn_target(problem, seed, rolls=seed % 3 > 0)
     costs, everything = StepCosts(graph, target), (1 << len(graph.operations)) - 1
@@ -55,7 +55,7 @@ def test_the_closed_form_of_a_step_is_what_the_simulator_says(seed: int) -> None
 
 @pytest.mark.drawn
 @pytest.mark.parametrize("seed", [*seeds(15), 63, 963, 976, 1093, 1130])
-def test_the_search_finds_what_trying_all_schedules_finds(seed: int) -> None:
+def test_the_search_finds_the_same_optimum_as_trying_all_schedules(seed: int) -> None:
     problem = drawn_schedule(seed, most=4, sides=(2, 4, 8))
     graph, target = problem.graph, drawn_target(problem, seed)
     least = least_latency(graph, target)
@@ -109,7 +109,7 @@ def test_the_search_chooses_alternatives_and_rolls_as_trying_all_of_them_does(se
 
 @pytest.mark.drawn
 @pytest.mark.parametrize("seed", seeds(4, first=1))
-def test_a_front_is_what_trying_all_schedules_in_each_memory_finds(seed: int) -> None:
+def test_a_front_equals_the_one_of_trying_all_schedules_in_each_memory(seed: int) -> None:
     problem = drawn_schedule(seed, most=3, sides=(2, 4))
     graph, target = problem.graph, drawn_target(problem, seed)
     if least_latency(graph, target) is None:
@@ -123,7 +123,7 @@ def test_a_front_is_what_trying_all_schedules_in_each_memory_finds(seed: int) ->
 
 
 @pytest.mark.parametrize("seed", [0, 3, 5])
-def test_the_least_peak_is_the_least_memory_in_which_there_is_a_schedule(seed: int) -> None:
+def test_the_least_peak_is_the_smallest_memory_that_has_a_schedule(seed: int) -> None:
     problem = drawn_schedule(seed, most=3, sides=(2, 4))
     found = solved(problem.graph, problem.target, "peak")
     assert found.proof is not None
@@ -146,7 +146,7 @@ def test_a_tensor_that_stays_for_several_steps_is_not_loaded_again() -> None:
     assert simulate(graph, target.model_copy(update={"residency": "one step"}), steps_of(found)).violations
 
 
-def test_a_step_whose_residents_have_no_place_comes_back_without_one() -> None:
+def test_a_step_whose_residents_do_not_fit_is_returned_without_offsets() -> None:
     graph, target = stays()
     effort = ScheduleEffort(Control.of(0.2, deterministic=True))
     ground = Ground(in_order(graph, depth_first(graph)), target, "latency", effort)
@@ -158,7 +158,7 @@ def test_a_step_whose_residents_have_no_place_comes_back_without_one() -> None:
     assert again.value >= found.value
 
 
-def test_a_large_product_runs_in_small_tiles_where_no_others_fit() -> None:
+def test_a_large_product_runs_in_small_tiles_where_larger_ones_do_not_fit() -> None:
     tensors = (TileTensor(2048, 2048),) * 3
     target = drawn_schedule(0).target.model_copy(update={"engine": Engine(native=(128, 128))}).with_capacity(3000)
     found = solved(TileGraph(tensors, (TileOperation("product", (0, 1), 2, 1000),)), target)
@@ -189,7 +189,7 @@ def test_a_chain_of_many_operations_has_bounds() -> None:
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_every_slot_lies_in_the_fast_memory_apart_from_others(seed: int) -> None:
+def test_slots_lie_in_the_fast_memory_and_do_not_overlap(seed: int) -> None:
     problem = drawn_schedule(seed, most=12, sides=(4, 8, 16))
     target = drawn_target(problem, seed).model_copy(update={"engine": problem.target.engine})
     slots = solved(problem.graph, target).slots
@@ -200,7 +200,7 @@ def test_every_slot_lies_in_the_fast_memory_apart_from_others(seed: int) -> None
             assert not is_together or one.offset + one.size <= other.offset or other.offset + other.size <= one.offset
 
 
-def test_the_same_work_finds_the_same_schedule_wherever_it_runs() -> None:
+def test_equal_work_finds_the_same_schedule_on_every_machine() -> None:
     problem = drawn_schedule(random.Random(7).randrange(10**6), most=30, sides=(8, 16))
     first, second = (solved(problem.graph, problem.target) for _ in range(2))
     assert steps_of(first) == steps_of(second)

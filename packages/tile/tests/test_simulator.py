@@ -60,7 +60,7 @@ TWO_PRODUCTS = problem(128, [[0, 1], [3, 2]], [[3], [4]], [2000, 2000], [PRODUCT
         pytest.param(TWO_PRODUCTS, [step([0, 1], (128, 128, 32))], 6915.2, id="5B"),
     ],
 )
-def test_the_examples_of_the_document_take_the_time_that_it_says(
+def test_the_examples_of_the_document_take_the_time_that_it_states(
     given: ScheduleProblem, steps: list[ScheduleStep], latency: float
 ) -> None:
     found = simulate(given.graph, given.target, steps)
@@ -103,7 +103,7 @@ def test_a_strip_that_rolls_is_made_once_for_the_tiles_of_its_rows() -> None:
     assert on_the_contest.violations == ("steps[0].rolls: must be made by the step, on a target that rolls",)
 
 
-def test_an_alternative_has_its_own_time_and_its_own_place_in_the_fast_memory() -> None:
+def test_an_alternative_has_its_own_time_and_its_own_slots_in_the_fast_memory() -> None:
     others = [
         {"base_cost": 5000, "workspace": 2000},
         {"base_cost": 900, "native_granularity": [64, 32]},

@@ -21,14 +21,14 @@ TEN = (
 )
 
 
-def test_the_documents_and_the_page_say_what_the_table_says() -> None:
+def test_the_documents_and_the_page_agree_with_the_table() -> None:
     figures = page.BENCHMARKS.read_text(encoding="utf-8")
     assert page.in_benchmarks(figures, ROWS) == figures
     assert table.TABLE.with_suffix(".html").read_text(encoding="utf-8") == page.page(table.TABLE.read_text("utf-8"))
     assert f"{table.Summary.of(ROWS, PLANNERS).traced:,}" in page.lines(ROWS)
 
 
-def test_the_page_of_torch_says_what_was_measured() -> None:
+def test_the_page_on_torch_states_the_measured_figures() -> None:
     text, rows = measured_steps.PAGE.read_text(encoding="utf-8"), measured_steps.runs()
     assert measured_steps.on_page(text, rows) == text
     assert min(row.reserved for row in rows) > 0
@@ -48,7 +48,7 @@ def test_every_row_of_the_table_is_planned_or_says_why_not() -> None:
         assert not row["peak"] or int(row["order_bound"]) <= int(row["order_peak"]) <= int(row["order_given"])
 
 
-def test_waste_is_what_a_planner_needs_above_the_plan() -> None:
+def test_waste_is_the_excess_of_a_planner_over_the_plan() -> None:
     row = {"peak": "100", "bound": "100", "xla-best-fit": "125", "ggml-allocator": ""}
     assert table.waste(row, "xla-best-fit") == 0.25
     assert table.waste(row, "ggml-allocator") is None

@@ -73,7 +73,7 @@ def test_wrong_plans_are_named() -> None:
             break
 
 
-def test_wrong_places_of_the_first_search_are_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_invalid_offsets_of_the_first_search_are_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
     tensors, right = facts()
     for wrong in (np.zeros(len(tensors), dtype=np.int64), np.array([at - ALIGNMENT for _, at in right.of])):
         monkeypatch.setattr(places, "offsets_at_bound", lambda *_, offsets=wrong: offsets)

@@ -76,7 +76,7 @@ def test_a_problem_without_buffers_uses_no_bytes() -> None:
     assert found.placements.gone == 3
 
 
-def test_a_pool_is_never_larger_than_it_is() -> None:
+def test_a_limit_never_enlarges_a_pool() -> None:
     small = problem_of(1, pools=[{"name": "fast", "size": 8}])
     assert within(small, {"fast": 100}).pools[0].size == 8
 
@@ -138,21 +138,21 @@ def test_a_plan_that_packs_less_well_is_not_blamed_on_buffers() -> None:
     assert failure.message.endswith("No more bytes are alive than before: the plan packs them less well")
 
 
-def test_a_pool_that_was_not_there_used_nothing() -> None:
+def test_a_new_pool_had_no_use_before() -> None:
     named = problem_of(64, 32, 16, pools=[{"name": "sram"}])
     (pool,) = found_of(named).pools
     assert (pool.before, pool.growth) == (0, 96)
     assert {cause.kind for cause in pool.causes or ()} == {"from-another-pool"}
 
 
-def test_a_check_fails_with_the_reason_if_nothing_fits() -> None:
+def test_a_check_fails_with_the_reason_where_the_problem_does_not_fit() -> None:
     tight = problem_of(64, 32, pools=[{"name": "sram", "size": 80}])
     (failure,) = found_of(tight).failures
     assert (failure.rule, failure.pool) == ("no-plan", "sram")
     assert "16" in failure.message
 
 
-def test_a_baseline_is_read_as_it_was_written() -> None:
+def test_a_baseline_reads_back_as_written() -> None:
     found = read_baseline(write_baseline(OLD, BASELINE.plan), "x.json", NEW)
     assert found == BASELINE
     assert found.used == {"default": 96}
@@ -214,14 +214,14 @@ def test_junit_has_a_case_for_each_pool_and_rule() -> None:
     ]
 
 
-def test_junit_is_xml_whatever_is_in_names() -> None:
+def test_junit_reports_are_valid_xml_with_any_characters_in_names() -> None:
     odd = problem_of(8, pools=[{"name": "a\x00\ufffe]]>&\"'<"}])
     found = checked(odd, solve(odd), {odd.pools[0].name: 1}, None, Tolerance()).model_copy(update={"subject": "\x1b"})
     (failure,) = ET.fromstring(REPORTS[".xml"](found)).iter("failure")
     assert "above its budget" in (failure.get("message") or "")
 
 
-def test_sarif_has_what_its_schema_requires() -> None:
+def test_sarif_reports_conform_to_their_schema() -> None:
     """Check the properties that SARIF 2.1.0 requires, and those that code hosts require beyond it."""
     for found in (PASSED, FAILED, NOTHING):
         log = json.loads(REPORTS[".sarif"](found))

@@ -56,7 +56,7 @@ def test_the_format_that_is_requested_counts_more_than_the_name(two: str, tmp_pa
     assert file.read_text().splitlines()[0] == "id,lower,upper,size,offset"
 
 
-def test_a_table_is_the_answer_where_it_is_requested(two: str, capfd: Captured) -> None:
+def test_a_table_is_printed_where_it_is_requested(two: str, capfd: Captured) -> None:
     assert main(["plan", two, "--format", "table"]) == 0
     out, err = capfd.readouterr()
     lines = out.splitlines()
@@ -119,7 +119,7 @@ def test_verify_names_every_violation_and_exits_with_3(two: str, tmp_path: Path,
     assert err.startswith("memplan: overlap: ")
 
 
-def test_convert_writes_what_was_read(two: str, tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+def test_convert_writes_the_same_problem(two: str, tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
     table = tmp_path / "two.csv"
     assert main(["convert", two, "-o", str(table)]) == 0
     assert table.read_text() == "id,lower,upper,size\na,0,3,64\nb,2,5,32\n"
@@ -127,7 +127,7 @@ def test_convert_writes_what_was_read(two: str, tmp_path: Path, capfdbinary: pyt
     assert read_problem(capfdbinary.readouterr().out) == read_problem(TWO)
 
 
-def test_solvers_lists_what_is_installed(capfd: Captured) -> None:
+def test_solvers_lists_the_installed_ones(capfd: Captured) -> None:
     assert main(["solvers"]) == 0
     rows = {row["name"]: row for row in json.loads(capfd.readouterr().out)["solvers"]}
     assert rows["greedy"]["installed"]
@@ -211,7 +211,7 @@ def test_a_full_disk_is_an_error_and_leaves_the_old_file(two: str, tmp_path: Pat
     assert sorted(path.name for path in tmp_path.iterdir()) == ["plan.json", "two.json"]
 
 
-def test_a_new_file_takes_the_place_and_the_rights_of_the_old_one(two: str, tmp_path: Path) -> None:
+def test_a_new_file_replaces_the_target_of_a_link_and_keeps_its_permissions(two: str, tmp_path: Path) -> None:
     real, link = tmp_path / "real.json", tmp_path / "link.json"
     real.write_text("old")
     real.chmod(0o640)

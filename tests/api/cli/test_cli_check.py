@@ -37,7 +37,7 @@ def checked(capfd: Captured, status: int, *arguments: str) -> Any:
 
 
 @pytest.mark.parametrize(("profile", "used"), [("speed", 64), ("size", 0)])
-def test_a_profile_decides_which_pools_are_used(profile: str, used: int, tmp_path: Path, capfd: Captured) -> None:
+def test_a_profile_selects_the_pools_that_are_used(profile: str, used: int, tmp_path: Path, capfd: Captured) -> None:
     problem = tmp_path / "pools.json"
     problem.write_text(json.dumps(PROFILED))
     found = checked(capfd, 0, str(problem), "--profile", profile, "--budget", "slow=100")
@@ -104,7 +104,7 @@ def test_a_plan_and_its_problem_are_a_baseline(file: str, larger: str, tmp_path:
     assert [cause["buffer"] for cause in found["pools"][0]["causes"]] == ["b"]
 
 
-def test_a_given_plan_is_checked_and_none_is_made(file: str, tmp_path: Path, capfd: Captured) -> None:
+def test_a_given_plan_is_checked_without_a_new_search(file: str, tmp_path: Path, capfd: Captured) -> None:
     plan = tmp_path / "plan.csv"
     plan.write_text("id,offset\na,0\nb,64\nc,96\n")
     found = checked(capfd, 1, file, "--plan", str(plan), "--budget", "100")
@@ -124,7 +124,7 @@ def test_the_plan_is_written_in_its_problems_words(tmp_path: Path, file: str) ->
 
 
 @pytest.mark.parametrize("name", ["report.md", "report.sarif", "report.xml", "report.json"])
-def test_reports_are_written_whether_it_passes_or_not(name: str, file: str, tmp_path: Path) -> None:
+def test_reports_are_written_for_passed_and_failed_checks(name: str, file: str, tmp_path: Path) -> None:
     report = tmp_path / name
     for budget, status in (("96", 0), ("95", 1)):
         assert main(["check", file, "--budget", budget, "-o", str(report)]) == status
@@ -132,7 +132,7 @@ def test_reports_are_written_whether_it_passes_or_not(name: str, file: str, tmp_
         report.unlink()
 
 
-def test_that_nothing_fits_is_status_1_with_a_report(file: str, tmp_path: Path, capfd: Captured) -> None:
+def test_a_problem_that_does_not_fit_is_exit_status_1_with_a_report(file: str, tmp_path: Path, capfd: Captured) -> None:
     names = ("report.md", "plan.json", "memory.json", "answer.json")
     report, plan, saved, answer = (str(tmp_path / name) for name in names)
     options = ["--capacity", "80", "-o", report, "--save-plan", plan, "--save-baseline", saved, "-o", answer]

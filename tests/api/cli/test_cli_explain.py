@@ -48,7 +48,7 @@ def test_for_a_problem_that_fits_the_peak_is_explained(problem_file: str, capfd:
     assert (pool["used"], pool["decided_by"], pool["decides"]) == (18, "live-set", [0, 1, 2])
 
 
-def test_plan_and_check_give_the_reason(problem_file: str, capfd: Captured) -> None:
+def test_plan_and_check_report_the_reason_why_a_problem_does_not_fit(problem_file: str, capfd: Captured) -> None:
     assert main(["plan", problem_file]) == 1
     assert json.loads(capfd.readouterr().out)["explanation"]["kind"] == "live-set"
     assert main(["check", problem_file]) == 1

@@ -23,7 +23,7 @@ def files(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_a_kept_plan_moves_what_it_must_and_says_so(files: Path, capfd: Captured) -> None:
+def test_keeping_a_plan_moves_only_the_buffers_that_must_move_and_reports_them(files: Path, capfd: Captured) -> None:
     assert main(["plan", str(files / "new.csv"), "--keep", str(files / "old.csv"), "-o", str(files / "new.json")]) == 0
     told = json.loads((files / "new.json").read_text())
     assert [row["offset"] for row in told["placements"]] == [0, 8, 0, 16]

@@ -38,7 +38,7 @@ def keys(capfd: Captured) -> list[dict[str, object]]:
     return found
 
 
-def test_a_key_is_shown_once_and_then_known_by_its_name(capfd: Captured) -> None:
+def test_a_key_is_shown_once_and_later_only_by_its_name(capfd: Captured) -> None:
     assert main(["keys", "add", "farm", "--max-jobs", "5", "--max-requests-per-minute", "60"]) == 0
     out, err = capfd.readouterr()
     assert out.startswith("memplan_")
@@ -107,7 +107,7 @@ def test_a_store_that_cannot_be_opened_is_reported(
         ("0.0.0.0", {"require_keys": False}, False, False),
     ],
 )
-def test_keys_are_needed_where_others_can_come_in(
+def test_keys_are_required_where_others_can_connect(
     host: str, settings: dict[str, bool], without_keys: bool, is_required: bool
 ) -> None:
     with listening(host, 0) as listener:
@@ -125,7 +125,7 @@ def test_keys_and_no_keys_are_not_wanted_together(settings: dict[str, bool | str
     assert str(caught.value) == f"without-keys: must not be said where MEMPLAN_{name.upper()} is set"
 
 
-def test_a_server_that_others_can_reach_does_not_start_without_a_key(capfd: Captured) -> None:
+def test_a_server_that_others_can_reach_refuses_to_start_without_keys(capfd: Captured) -> None:
     assert main(["serve", "--host", "0.0.0.0", "--port", "0"]) == 2
     assert capfd.readouterr().err.splitlines()[-1] == (
         "memplan: error: keys: there must be one where others can come in: "

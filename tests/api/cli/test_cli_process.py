@@ -148,7 +148,7 @@ def test_a_plan_needs_no_library_for_pictures_tables_or_servers_and_no_other_sys
 
 
 @pytest.mark.parametrize("option", ["--version", "--help"])
-def test_the_version_and_the_list_of_commands_wait_for_nothing_that_answers(option: str) -> None:
+def test_the_version_and_the_list_of_commands_import_neither_numpy_nor_pydantic(option: str) -> None:
     script = (
         "import sys; from memplan.api.cli.main import main; status = main(sys.argv[1:]);"
         "print(status, sorted({'numpy', 'pydantic'} & set(sys.modules)), file=sys.stderr)"

@@ -33,7 +33,7 @@ def url(server: Running) -> str:
     return f"http://127.0.0.1:{server.port}"
 
 
-def test_a_service_plans_what_the_command_reads_and_writes(server: Running, tmp_path: Path, capfd: Captured) -> None:
+def test_a_service_accepts_the_formats_of_the_command(server: Running, tmp_path: Path, capfd: Captured) -> None:
     file = tmp_path / "plan.csv"
     assert main(["plan", str(EXAMPLE), "--server", url(server), "-o", str(file), "--time-limit", "20", "-q"]) == 0
     assert capfd.readouterr() == ("", "")
@@ -41,7 +41,7 @@ def test_a_service_plans_what_the_command_reads_and_writes(server: Running, tmp_
     assert verify(problem, read_plan(file.read_bytes(), problem, file.name)) == ()
 
 
-def test_a_service_keeps_the_places_of_an_older_plan(server: Running, tmp_path: Path, capfd: Captured) -> None:
+def test_a_service_keeps_the_offsets_of_an_older_plan(server: Running, tmp_path: Path, capfd: Captured) -> None:
     old, new = tmp_path / "old.json", tmp_path / "new.json"
     assert main(["plan", str(EXAMPLE), "-o", str(old), "-q"]) == 0
     assert main(["plan", str(EXAMPLE), "--keep", str(old), "--server", url(server), "-o", str(new), "-q"]) == 0

@@ -45,9 +45,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "explain p.json -o hard.json",
     ],
 )
-def test_no_command_writes_over_a_file_that_it_reads(
-    folder: Path, line: str, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_no_command_overwrites_its_input_file(folder: Path, line: str, capfd: pytest.CaptureFixture[str]) -> None:
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
     assert main(line.split()) == 2
     assert "must be another file than" in capfd.readouterr().err
@@ -76,7 +74,7 @@ def test_lists_of_numbers_are_written_without_a_warning() -> None:
         ("convert p.json plan.json -o x.c", 'no buffer has an alignment, and "c" lies at 407: --alignment 4'),
     ],
 )
-def test_people_are_told_what_was_written(
+def test_commands_report_the_files_that_they_wrote_unless_quiet(
     folder: Path, line: str, said: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
     assert main(line.split()) == 0

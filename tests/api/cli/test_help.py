@@ -20,14 +20,14 @@ LOCKED = f"click=={version('click')} " in (ROOT / "requirements-dev.lock").read_
 
 
 @pytest.mark.skipif(not LOCKED, reason="the texts are of the click of the lock file, and this is another")
-def test_the_written_help_is_what_the_parser_formats() -> None:
+def test_the_stored_help_equals_the_text_that_the_parser_formats() -> None:
     made = lab_help.texts()
     assert made == {name: written(name) for name in made}, "write it anew by `python -m lab.help`"
     assert made.keys() == {file.stem for file in lab_help.FOLDER.glob("*.txt")}
 
 
 @pytest.mark.skipif(not LOCKED, reason="the texts are of the click of the lock file, and this is another")
-def test_the_list_of_all_has_the_commands_of_other_distributions(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_list_of_commands_includes_those_of_other_distributions(monkeypatch: pytest.MonkeyPatch) -> None:
     frob = Command("nowhere:frob", "Frob a plan, " * 9 + "twice.", "Networks")
     rows: dict[str, dict[str, Command]] = {"questions": {}, "commands": {"frob": frob}}
     for module in ("memplan.planner.extensions", "memplan.api.cli.commands"):

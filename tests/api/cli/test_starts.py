@@ -30,7 +30,7 @@ def test_a_start_imports_no_more_modules_than_on_record(name: str, compiled: Pat
 @pytest.mark.skipif(starts.COUNTER is None, reason="needs valgrind, which counts instructions")
 @OF_THE_RECORD
 @pytest.mark.parametrize("name", starts.STARTS)
-def test_a_start_takes_no_more_instructions_than_it_may(name: str, compiled: Path) -> None:
+def test_the_start_of_the_command_stays_within_its_instruction_limit(name: str, compiled: Path) -> None:
     starts.modules(name, compiled)  # compiles what it imports
     millions = starts.instructions(name, compiled)
     row = starts.recorded()[name]

@@ -65,7 +65,7 @@ def endless(options: NotedOptions = NOTED, control: Control = CONTROL) -> Count:
 ENDLESS = Capability(endless, inputs=(), lines=lambda found: [str(found.count)], example={})
 
 
-def test_a_command_that_looks_at_no_clock_gives_what_was_noted_last() -> None:
+def test_a_command_that_ignores_its_time_limit_returns_the_last_result_that_it_recorded() -> None:
     app = command_of(ENDLESS)
     ran = CliRunner().invoke(app, ["--time-limit", "0.01", "--notes", "2", "-o", "-"])
     assert (ran.exit_code, json.loads(ran.stdout)) == (0, {"count": 1})
@@ -88,7 +88,7 @@ def test_work_is_abandoned_only_after_its_time_limit() -> None:
         run_in_thread(go_on, left_s=seconds_left(0.01))
 
 
-def test_a_file_is_written_to_its_end_and_what_was_abandoned_writes_none(tmp_path: Path) -> None:
+def test_a_file_is_written_completely_and_abandoned_work_writes_none(tmp_path: Path) -> None:
     first, second, steps = tmp_path / "first", tmp_path / "second", list[int]()
 
     def work() -> None:
@@ -110,7 +110,7 @@ def test_a_file_is_written_to_its_end_and_what_was_abandoned_writes_none(tmp_pat
     assert not second.exists()
 
 
-def test_a_process_ends_with_its_command_whatever_was_abandoned() -> None:
+def test_a_process_ends_with_its_command_even_if_work_was_abandoned() -> None:
     script = """
 import time
 from concurrent.futures import ThreadPoolExecutor

@@ -86,7 +86,7 @@ def test_the_guide_lists_the_few_files_that_a_new_route_changes() -> None:
     assert all((ROOT / name).exists() for name in listed if "NAME" not in name)
 
 
-def test_a_toy_route_is_served_refused_described_and_counted_as_others_are(tmp_path: Path) -> None:
+def test_a_toy_route_is_served_refused_described_and_counted_like_all_others(tmp_path: Path) -> None:
     copy_packages(tmp_path)
     in_app = [("jobs, plans,", "jobs, load, plans,"), ("(questions, plans,", "(load, questions, plans,")]
     extend(tmp_path, {"api/http/routes/load.py": [("", ROUTE)], "api/http/app.py": in_app})

@@ -65,7 +65,7 @@ def test_a_plan_is_csv_where_the_request_prefers_it(server: Running, accept: str
         assert answer.text == CSV_PLAN_EXAMPLE
 
 
-def test_that_nothing_fits_is_an_answer_in_json(server: Running) -> None:
+def test_infeasible_problems_are_answered_in_json(server: Running) -> None:
     answer = server.client.post("/v1/plan", json=TOO_TIGHT, headers={"accept": "text/csv"})
     assert answer.status_code == 200
     found = answer.json()
@@ -99,7 +99,7 @@ def test_capacities_of_several_pools_are_named(server: Running) -> None:
     assert answer.text == "id,lower,upper,size,offset,pool\nconv1,0,3,401408,0,slow\nconv2,2,5,200704,0,fast\n"
 
 
-def test_ids_come_back_as_they_were(server: Running) -> None:
+def test_ids_are_returned_unchanged(server: Running) -> None:
     ids = [0, -5, 10**30, "0", "é\u0000\U0001f40d", '"quoted"\n', " "]
     found = plan(server, {"buffers": [{"id": name, "size": 8, "start": 0, "end": 1} for name in ids]})
     assert [row["id"] for row in found["placements"]] == ids
@@ -234,7 +234,7 @@ def test_the_oldest_answers_go_when_there_is_no_more_room() -> None:
     assert plans.find(b"large") is None
 
 
-def test_an_answer_says_whether_it_was_known(server: Running) -> None:
+def test_an_answer_states_whether_it_came_from_the_cache(server: Running) -> None:
     rows = [{"id": k, "size": 17 + k, "start": 0, "end": 2} for k in range(3)]
     first, again = (ask(server, {"buffers": rows}).headers["x-memplan-cache"] for _ in range(2))
     renamed = ask(server, {"buffers": [row | {"id": f"b{row['id']}"} for row in rows]})

@@ -68,7 +68,7 @@ def test_a_request_whose_time_ends_in_the_queue_gets_the_quick_plan(narrow: Runn
     assert (found["status"], found["stop_reason"], len(found["placements"])) == ("feasible", "time_limit", 3000)
 
 
-def test_equal_requests_take_one_place_until_the_last_hangs_up(narrow: Running) -> None:
+def test_equal_requests_share_one_slot_until_the_last_client_disconnects(narrow: Running) -> None:
     with asking(narrow):
         assert soon(lambda: narrow.service.queue.busy == 1)
         with asking(narrow):
@@ -78,7 +78,7 @@ def test_equal_requests_take_one_place_until_the_last_hangs_up(narrow: Running) 
     assert soon(lambda: narrow.service.queue.busy == 0)
 
 
-def test_other_calls_are_answered_while_it_solves(narrow: Running) -> None:
+def test_other_calls_are_answered_during_a_search(narrow: Running) -> None:
     with asking(narrow):
         assert soon(lambda: narrow.service.queue.busy == 1)
         for path in ("/healthz", "/readyz", "/v1/solvers"):
@@ -88,7 +88,7 @@ def test_other_calls_are_answered_while_it_solves(narrow: Running) -> None:
         assert narrow.service.queue.busy == 1
 
 
-def test_a_client_that_hangs_up_in_its_body_disturbs_no_other(narrow: Running) -> None:
+def test_a_client_that_disconnects_in_its_body_does_not_affect_others(narrow: Running) -> None:
     with socket.create_connection(("127.0.0.1", narrow.port)) as connection:
         connection.sendall(b'POST /v1/plan HTTP/1.1\r\nHost: here\r\nContent-Length: 1000\r\n\r\n{"buffers": [')
     assert narrow.client.post("/v1/plan", json=PROBLEM_EXAMPLE).status_code == 200
@@ -106,9 +106,7 @@ def test_many_callers_at_once_each_get_their_own_plan() -> None:
 
 
 @pytest.mark.parametrize("sent", [b"", b"GET /heal", b"GET /healthz HTTP/1.1\r\nHost: here\r\n\r\nGET /healthz"])
-def test_a_head_that_does_not_come_closes_its_connection_and_no_other(
-    sent: bytes, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_incomplete_headers_close_their_connection_and_no_other(sent: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connections, "HEAD_S", 0.2)
     with running(Settings()) as server:
         with socket.create_connection(("127.0.0.1", server.port)) as slow:
@@ -147,7 +145,7 @@ def test_a_server_that_is_not_ready_takes_no_connection() -> None:
         b"Transfer-Encoding: chunked\r\n\r\n0\r\n" + 20_000 * b"X-Trailer: of many\r\n",
     ],
 )
-def test_a_head_that_says_two_lengths_or_comes_to_no_end_is_refused_and_hung_up_on(head: bytes) -> None:
+def test_headers_with_two_lengths_or_without_end_are_refused_and_the_connection_is_closed(head: bytes) -> None:
     with running(Settings()) as server, socket.create_connection(("127.0.0.1", server.port)) as odd:
         odd.settimeout(20)
         answer = b""

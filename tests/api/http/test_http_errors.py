@@ -32,7 +32,7 @@ MORE = " (the server's MEMPLAN_MAX_BODY_BYTES says how many)"
         ("", {**PROBLEM, "options": {"time_limit_s": 1, "seed": 3}}),
     ],
 )
-def test_options_come_beside_the_problem_inside_of_options_or_in_the_query(
+def test_options_may_be_beside_the_problem_in_the_object_options_or_in_the_query(
     server: Running, query: str, content: object
 ) -> None:
     assert server.client.post(f"/v1/plan{query}", json=content).status_code == 200
@@ -73,11 +73,11 @@ def test_many_pools_are_too_many(server: Running) -> None:
     assert (answer.status_code, answer.json()["errors"]) == (413, [f"problem: {rule}, got 20005000"])
 
 
-def test_a_method_that_a_path_does_not_have_is_reported_with_those_it_has(server: Running) -> None:
+def test_an_unsupported_method_is_reported_with_the_supported_ones(server: Running) -> None:
     assert server.client.get("/v1/plan").headers["allow"] == "POST"
 
 
-def test_whatever_an_error_quotes_leaves_as_json() -> None:
+def test_any_value_that_an_error_quotes_is_valid_json() -> None:
     answer = problem_details(422, ("name: must be a name, got \ud800\U0001f40d",))
     assert bytes(answer.body).isascii()
 
@@ -132,7 +132,7 @@ def test_a_call_without_a_partial_answer_is_a_504() -> None:
     assert (answer.status_code, answer.json()["detail"].partition(":")[0]) == (504, "time_limit_s")
 
 
-def test_a_fault_of_a_reader_is_reported_with_its_place() -> None:
+def test_a_fault_of_a_reader_is_reported_with_its_location() -> None:
     answer = answer_to_failing(reader_fault(KeyError("shape")))
     says = 'file: cannot be read, by a fault of memplan; please report KeyError "shape" at unknown; its log says where'
     assert (answer.status_code, answer.json()["detail"].rpartition(", at fault ")[0]) == (500, says)

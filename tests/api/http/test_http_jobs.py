@@ -119,7 +119,7 @@ def test_events_are_told_from_the_first_to_the_last(server: Running) -> None:
     assert (last["state"], last["peak"], last["plan_status"]) == ("succeeded", 602112, "optimal")
 
 
-def test_a_follower_goes_on_from_the_last_event_that_it_knows(server: Running) -> None:
+def test_a_client_that_reconnects_receives_the_events_after_the_last_one_it_knows(server: Running) -> None:
     job = submit(server)
     ended(server, job)
     answer = server.client.get(job["links"]["events"], headers={"last-event-id": "2"})

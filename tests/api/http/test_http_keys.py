@@ -68,7 +68,7 @@ def test_no_call_is_for_a_key_without_scopes(guarded: Running) -> None:
             refused(guarded.client.request(method, re.sub(r"\{\w+\}", "x", path), headers=nothing), 403)
 
 
-def test_the_schema_says_which_calls_ask_for_a_key_and_how_they_refuse(guarded: Running) -> None:
+def test_the_schema_states_which_calls_require_a_key_and_how_they_refuse(guarded: Running) -> None:
     for method, path, call in calls(guarded):
         if (method, path) not in OPEN_CALLS | {("GET", "/metrics")}:
             assert call["security"] == [{"HTTPBearer": []}]
@@ -78,7 +78,7 @@ def test_the_schema_says_which_calls_ask_for_a_key_and_how_they_refuse(guarded: 
             assert "408" in call["responses"]
 
 
-def test_a_key_is_for_what_its_scopes_say(guarded: Running) -> None:
+def test_a_key_allows_only_the_calls_of_its_scopes(guarded: Running) -> None:
     planner, reader = key_for(guarded, "planner", "plan"), key_for(guarded, "reader", "read")
     assert guarded.client.post("/v1/plan", headers=planner, json=PROBLEM_EXAMPLE).status_code == 200
     assert guarded.client.get("/v1/solvers", headers=reader).status_code == 200

@@ -55,7 +55,7 @@ def test_a_job_of_a_kind_ends_with_the_answer_of_its_call(server: Running) -> No
     ]
 
 
-def test_the_points_of_a_cascade_come_as_they_are_planned(server: Running) -> None:
+def test_the_points_of_a_cascade_are_streamed_as_they_are_found(server: Running) -> None:
     body = CAPABILITIES["cascade"].example
     found = server.client.post("/v1/cascade", json=body).json()
     assert (found["layers_peak"], found["points"][-1]["peak"], found["exhausted"]["intervals"]) == (23_040, 4_667, True)

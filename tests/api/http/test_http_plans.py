@@ -30,7 +30,7 @@ def asked(server: Running, content: object, **options: object) -> dict[str, Any]
     return found
 
 
-def test_a_proved_plan_is_fetched_by_its_hash_and_never_changes(server: Running) -> None:
+def test_a_proved_plan_is_served_by_its_hash_and_never_changes(server: Running) -> None:
     problem_hash = asked(server, problem(1))["problem_hash"]
     answer = server.client.get(f"/v1/plans/{problem_hash}")
     assert answer.headers["cache-control"] == "public, max-age=31536000, immutable"
@@ -130,7 +130,7 @@ def offsets(content: dict[str, Any]) -> dict[str, int]:
     return {row["id"]: row["offset"] for row in content["placements"]}
 
 
-def test_the_plan_of_a_job_is_kept_by_its_hash(server: Running, job: dict[str, Any]) -> None:
+def test_the_plan_of_a_job_is_stored_by_its_hash(server: Running, job: dict[str, Any]) -> None:
     before = server.client.get(job["links"]["plan"]).json()
     keep = {"plan_hash": job["plan_hash"]}
     options = {"time_limit_s": 5, "accept": "5%"}
@@ -144,7 +144,7 @@ def test_the_plan_of_a_job_is_kept_by_its_hash(server: Running, job: dict[str, A
     assert csv.text.startswith("id,lower,upper,size,offset\n")
 
 
-def test_a_plan_given_to_be_kept_keeps_its_places(server: Running) -> None:
+def test_re_planning_keeps_the_offsets_of_the_given_plan(server: Running) -> None:
     old = {"placements": [{"id": "c", "pool": "default", "offset": 8}, {"id": "a", "pool": "default", "offset": 0}]}
     plan = server.client.post("/v1/plan", json={"problem": NEW, "keep": old}).json()
     assert {name: offsets(plan)[name] for name in "ac"} == {"a": 0, "c": 8}
@@ -169,7 +169,7 @@ TIGHT: dict[str, Any] = {
 }
 
 
-def test_an_answer_that_nothing_fits_links_to_its_explanation(server: Running) -> None:
+def test_an_infeasible_answer_links_to_its_explanation(server: Running) -> None:
     answer = server.client.post("/v1/plan", json=TIGHT)
     certified = '</v1/certify>; rel="certificate"'
     explained = f'</v1/explain>; rel="explanation", {certified}'

@@ -151,7 +151,7 @@ def test_a_quota_never_grows_above_a_minutes_worth_and_is_of_one_key() -> None:
     lobby.comes(other)
 
 
-def test_admin_sees_all_jobs_and_other_callers_their_own() -> None:
+def test_admin_sees_all_jobs_and_other_callers_only_their_own() -> None:
     mine = Caller("k1", "one", frozenset({"plan", "read"}))
     assert mine.sees("k1")
     assert not mine.sees("k2")
@@ -219,7 +219,7 @@ CROSS = [
 
 @pytest.mark.parametrize("said", CROSS)
 @pytest.mark.parametrize("path", ["/v1/plan", "/v1/jobs", "/v1/batch", "/v1/verify"])
-def test_a_page_from_elsewhere_posts_nothing_to_a_server_without_keys(
+def test_a_page_of_another_origin_cannot_post_to_a_server_without_keys(
     server: Running, path: str, said: dict[str, str]
 ) -> None:
     answer = server.client.post(path, content=json.dumps(PROBLEM_EXAMPLE), headers=said)

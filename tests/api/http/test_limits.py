@@ -87,7 +87,7 @@ def everything(from_: socket.socket) -> bytes:
     return b"".join(iter(lambda: from_.recv(65536), b""))
 
 
-def test_a_body_that_does_not_come_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_incomplete_body_is_not_awaited_forever(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(receiving, "BODY_S", 0.2)
     with running(Settings(workers=0)) as server, connection(server) as slow:
         slow.sendall(b"POST /v1/plan HTTP/1.1\r\nHost: here\r\nContent-Length: 1000\r\n\r\n{")
@@ -130,7 +130,7 @@ def test_a_complete_request_may_wait_longer_than_headers_may_take() -> None:
         assert everything(slow).startswith(b"HTTP/1.1 200 ")
 
 
-def test_bodies_beyond_what_is_held_are_turned_away_and_others_go_on() -> None:
+def test_bodies_beyond_the_limit_are_refused_and_others_continue() -> None:
     with running(Settings(max_body_bytes=100_000, workers=0)) as server, connection(server) as large:
         server.service.bodies.most = 100_000
         large.sendall(b"POST /v1/plan HTTP/1.1\r\nHost: here\r\nContent-Length: 100000\r\n\r\n" + b" " * 90_000)

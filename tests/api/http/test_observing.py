@@ -65,7 +65,7 @@ def test_refusals_are_counted_and_logged_by_reason(server: Running, caplog: pyte
     assert "secret" not in caplog.text
 
 
-def test_a_fault_is_found_in_log_and_metrics_by_what_its_caller_was_told(
+def test_a_fault_is_found_in_log_and_metrics_by_the_id_that_its_caller_received(
     server: Running, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     name = "secret"
@@ -90,7 +90,7 @@ def test_a_fault_is_found_in_log_and_metrics_by_what_its_caller_was_told(
     assert "secret" not in caplog.text
 
 
-def test_metrics_tell_what_there_is_now(server: Running) -> None:
+def test_metrics_report_the_present_state(server: Running) -> None:
     def now() -> dict[tuple[str, ...], float]:
         return samples(server.client.get("/metrics").text)
 
@@ -128,7 +128,7 @@ def test_each_event_increments_its_metric() -> None:
     assert (found["memplan_jobs", "queued"], found["memplan_workers",]) == (3, 2)
 
 
-def test_a_plain_request_id_is_kept_and_any_other_is_replaced(server: Running) -> None:
+def test_a_plain_request_id_is_kept_and_an_unsafe_one_is_replaced(server: Running) -> None:
     assert server.client.get("/healthz", headers={"X-Request-ID": "build-7.1"}).headers["x-request-id"] == "build-7.1"
     for wrong in ("", "a b", "x" * 65):
         given = server.client.get("/healthz", headers={"X-Request-ID": wrong}).headers["x-request-id"]
@@ -150,7 +150,7 @@ def is_ours(record: logging.LogRecord) -> bool:
     return record.name == "memplan.requests" and record.getMessage().startswith("POST /v1/plan 200 ")
 
 
-def test_a_request_log_line_has_caller_and_route_and_nothing_of_the_body(
+def test_a_request_log_line_states_caller_and_route_and_nothing_of_the_body(
     server: Running, caplog: pytest.LogCaptureFixture
 ) -> None:
     body = {"buffers": [{"id": "secret-conv", "size": 987654321, "start": 0, "end": 1}], "name": "secret-net"}
@@ -183,7 +183,7 @@ def logged(*arguments: str) -> list[str]:
     return done.stderr.splitlines()
 
 
-def test_lines_in_json_carry_the_ids_of_what_they_are_about() -> None:
+def test_log_lines_in_json_carry_the_ids_of_their_request_and_job() -> None:
     first, second = (json.loads(line) for line in logged("json"))
     assert first.keys() == {"time", "level", "logger", "message"}
     assert second.pop("time").endswith("+00:00")

@@ -19,14 +19,14 @@ from tests.support.hard_requests import HARD, soon
 from tests.support.server import running
 
 
-def test_settings_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_settings_are_read_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MEMPLAN_SOLVES", "3")
     monkeypatch.setenv("MEMPLAN_MAX_BODY_BYTES", "1000")
     settings = read_settings()
     assert (settings.solves, settings.max_body_bytes, settings.waiting) == (3, 1000, 16)
 
 
-def test_a_wrong_setting_is_reported_by_its_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wrong_setting_is_reported_with_its_variable(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MEMPLAN_SOLVES", "many")
     monkeypatch.setenv("MEMPLAN_WAITING", "-1")
     with pytest.raises(OptionError) as caught:
@@ -56,7 +56,7 @@ def test_a_stopped_server_answers_with_the_best_plan_so_far() -> None:
     assert answer.json()["stop_reason"] == "cancelled"
 
 
-def test_a_server_says_what_it_lacks_to_be_ready() -> None:
+def test_a_server_that_is_not_ready_states_the_reason() -> None:
     async def no() -> bool:
         return False
 
@@ -98,7 +98,7 @@ def test_the_result_of_a_readiness_check_is_reused_for_a_while() -> None:
     assert asked == [1]
 
 
-def test_after_the_warm_up_a_first_search_has_nothing_to_import() -> None:
+def test_a_first_search_after_the_warm_up_imports_nothing() -> None:
     asks = "import sys; from memplan.api.readiness import warm_up; warm_up(); before = set(sys.modules)"
     solves = "from lab.families import tight; from memplan.solvers.portfolio.solve import solve"
     poses = "solve(tight(1, 60, 1000, 7, 3.0), time_limit_s=0.2, is_quick=True)"

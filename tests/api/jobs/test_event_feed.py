@@ -26,7 +26,7 @@ async def heard(following: Following, job_id: str, after: int = 0) -> list[str]:
     return [event.kind async for event in following.events(job_id, after)]
 
 
-def test_a_follower_hears_what_another_server_writes(store: Store) -> None:
+def test_a_follower_receives_the_events_of_another_server(store: Store) -> None:
     async def run() -> None:
         following, job_id = Following(store), submit(store)
         following.open()

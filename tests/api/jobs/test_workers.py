@@ -61,7 +61,7 @@ def test_a_job_is_planned_and_told_of(store: Store) -> None:
     assert store.plans.find(found.problem_hash) is not None
 
 
-def test_one_key_leaves_a_place_to_others(store: Store) -> None:
+def test_one_key_cannot_occupy_all_workers(store: Store) -> None:
     flood, pool = [submit(store, key_id="flood", priority=9) for _ in range(5)], Pool()
     with job_workers(store, pool, workers=2) as here:
         soon(lambda: pool.in_work == 2)
@@ -130,7 +130,7 @@ def test_a_claim_of_which_its_worker_did_not_hear_is_given_back(
     assert kinds(store, job_id).count("retried") == 1
 
 
-def test_a_worker_that_was_taken_for_dead_ends_its_search_and_writes_nothing(store: Store) -> None:
+def test_a_worker_that_lost_its_claim_ends_its_search_and_writes_nothing(store: Store) -> None:
     job_id, pool = submit(store), Pool()
     with job_workers(store, pool):
         soon(lambda: pool.in_work == 1)
@@ -200,7 +200,7 @@ def test_a_known_plan_is_an_answer_and_a_start(store: Store, ready: Pool) -> Non
 
 @pytest.mark.skipif(why_not() is not None, reason=str(why_not()))
 @pytest.mark.slow
-def test_a_job_that_ends_while_the_database_is_away_is_written_when_it_is_back(tmp_path: Path) -> None:
+def test_a_job_that_ends_while_the_database_is_unreachable_is_written_when_it_returns(tmp_path: Path) -> None:
     def check(server: PostgreSQL, store: Store) -> None:
         job_id, pool = submit(store), Pool()
         with job_workers(store, pool):
@@ -219,7 +219,7 @@ def test_a_job_that_ends_while_the_database_is_away_is_written_when_it_is_back(t
         check(server, store)
 
 
-def test_two_workers_share_the_jobs_and_run_none_twice(store: Store) -> None:
+def test_two_workers_share_the_jobs_and_run_each_once(store: Store) -> None:
     names, here, there = [submit(store) for _ in range(30)], Pool(), Pool()
     here.may_run.set()
     there.may_run.set()

@@ -74,7 +74,7 @@ def test_names_of_memories_stay_in_one_line() -> None:
     assert len({len(line) for line in lines[:5]}) == 1
 
 
-def test_the_peak_over_time_is_reported_with_the_first_time_it_is_reached() -> None:
+def test_the_peak_over_time_is_reported_with_the_first_time_that_reaches_it() -> None:
     rows = [{"id": i, "size": 4, "start": start, "end": start + 2} for i, start in enumerate((5, 6, 9, 10, 3))]
     assert peak_over_time(Problem.model_validate({"buffers": rows})) == (8, 6)
     assert peak_over_time(Problem.model_validate({"buffers": []})) == (0, 0)
@@ -89,7 +89,7 @@ def test_without_times_the_peak_is_at_none() -> None:
 
 @pytest.mark.drawn
 @pytest.mark.parametrize("seed", seeds(8))
-def test_the_peak_over_time_is_at_most_the_sum_of_what_the_memories_need(seed: int) -> None:
+def test_the_peak_over_time_is_at_most_the_sum_of_the_peaks_of_the_pools(seed: int) -> None:
     problem = random_tiny(seed)
     plan, peak = solve(problem), peak_over_time(problem)
     if plan.peak is not None and peak is not None:
@@ -161,7 +161,7 @@ def test_plain_text_is_the_tables(server: Running, accept: str) -> None:
 
 
 @pytest.mark.parametrize(("plan_format", "expected"), [("triples", TRIPLES), ("exir", None)])
-def test_the_service_writes_what_the_option_says(server: Running, plan_format: str, expected: object) -> None:
+def test_the_service_writes_the_requested_format(server: Running, plan_format: str, expected: object) -> None:
     options = {"solver": BY_CADENCE, "format": plan_format}
     content = {"problem": TWO_MEMORIES, "options": options}
     answer = server.client.post("/v1/plan", json=content, headers={"accept": "text/csv"})
@@ -220,7 +220,7 @@ def test_the_fullest_time_and_what_ends_above_the_bound_are_distinguished() -> N
     assert {"fullest at 1: 2,048 alive", "above the bound", "at the fullest time", "at other times"} <= set(texts)
 
 
-def test_the_ten_largest_are_labelled_whatever_their_number_and_names() -> None:
+def test_the_ten_largest_buffers_are_labelled_regardless_of_number_and_names() -> None:
     large = [{"id": f"large/{'very_' * 9}{i}", "size": 10**6, "start": 40 * i, "end": 40 * i + 30} for i in range(10)]
     problem = Problem.model_validate({"buffers": [*rows(300), *large]})
     _, texts = drawn(problem, solve(problem))
@@ -242,7 +242,7 @@ def test_buffers_without_lifetimes_span_all_of_time() -> None:
     assert "default: peak 8 bytes (8 B), optimal" in texts
 
 
-def test_a_plan_that_places_nothing_is_an_empty_picture() -> None:
+def test_the_picture_of_a_plan_without_placements_is_empty() -> None:
     problem = Problem.model_validate({"buffers": rows(2), "pools": [{"size": 1}]})
     root, texts = drawn(problem, solve(problem))
     assert "default, infeasible" in texts

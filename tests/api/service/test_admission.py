@@ -108,7 +108,7 @@ def test_a_key_that_holds_all_it_may_leaves_the_rest_to_others() -> None:
     assert served([(name, 60.0) for name in "aaba"], places=2, of_key=1) == ["b", "a", "a", "a"]
 
 
-def test_a_full_queue_refuses_and_a_free_place_needs_no_time() -> None:
+def test_a_full_queue_refuses_and_a_free_slot_is_granted_at_once() -> None:
     async def day() -> None:
         queue = AdmissionQueue(places=1, length=0)
         place = await taken(queue, wish(0.0))
@@ -120,7 +120,7 @@ def test_a_full_queue_refuses_and_a_free_place_needs_no_time() -> None:
     run(day)
 
 
-def test_a_request_whose_turn_would_come_too_late_is_refused_on_arrival_with_a_time_to_retry() -> None:
+def test_a_request_that_would_wait_too_long_is_refused_on_arrival_with_a_time_to_retry() -> None:
     async def day() -> None:
         queue = AdmissionQueue(places=1, length=9)
         place = await taken(queue, wish(10.0, can_end=False))
@@ -160,7 +160,7 @@ def test_one_that_was_admitted_asks_for_room_and_begins_beyond_the_places_where_
     run(day)
 
 
-def test_a_key_whose_places_stay_taken_is_refused_at_once_while_other_keys_have_places() -> None:
+def test_a_key_whose_slots_stay_occupied_is_refused_at_once_while_other_keys_have_slots() -> None:
     async def day() -> None:
         queue = AdmissionQueue(places=2, length=9, of_key=1)
         place = await taken(queue, wish(10.0, "a", can_end=False))

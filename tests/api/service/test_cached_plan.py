@@ -109,7 +109,7 @@ def test_of_two_equal_plans_the_one_of_the_longer_search_is_kept() -> None:
     assert better_of(asked, brief, replace(brief)) is brief
 
 
-def test_nothing_replaces_what_is_proved() -> None:
+def test_a_proved_plan_is_never_replaced() -> None:
     asked = compiled(TWO)
     proved = replace(loose(asked, 1, 4), status="optimal")
     better = loose(asked, 0, 1, searched_s=3)

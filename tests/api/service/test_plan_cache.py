@@ -89,7 +89,7 @@ def test_a_better_plan_of_another_server_is_used(store: Store, monkeypatch: pyte
     run(day)
 
 
-def test_memory_forgets_what_was_used_longest_ago_and_the_store_does_not(store: Store) -> None:
+def test_the_cache_in_memory_drops_the_least_recently_used_plan_and_the_store_keeps_it(store: Store) -> None:
     async def day() -> None:
         cache = cache_over(store, memory_bytes=2100)
         many = [compiled(size) for size in (3, 5, 7)]
@@ -104,7 +104,7 @@ def test_memory_forgets_what_was_used_longest_ago_and_the_store_does_not(store: 
     run(day)
 
 
-def test_a_wrong_plan_is_replaced_in_the_store_whatever_it_claims(store: Store) -> None:
+def test_an_invalid_plan_in_the_store_is_replaced_whatever_it_claims(store: Store) -> None:
     async def day() -> None:
         cache, asked = cache_over(store), compiled()
         cache.keep(asked, replace(plan_of_height(asked, 7), status="optimal"))

@@ -251,7 +251,7 @@ def test_a_deterministic_search_starts_from_no_known_plan_and_with_its_own_seed(
     in_a_room(day)
 
 
-def test_a_request_that_finds_no_place_in_its_time_has_the_quick_plan_or_is_turned_away() -> None:
+def test_a_request_without_a_slot_in_time_gets_the_quick_plan_or_is_refused() -> None:
     async def day(room: Room) -> None:
         many = [Problem.model_validate(hard_request(seed)["problem"]) for seed in range(40, 52)]
         asked: list[Any] = [asyncio.create_task(room.ask(problem)) for problem in many[:4]]

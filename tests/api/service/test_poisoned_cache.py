@@ -48,12 +48,12 @@ def answers(*problems: Problem, service: AloneService | None = None) -> list[Pla
     return asyncio.run(ask())
 
 
-def test_a_shape_that_passes_the_address_space_says_nothing_of_smaller_ones() -> None:
+def test_a_shape_beyond_the_address_space_does_not_decide_smaller_ones() -> None:
     assert [plan.status for plan in answers(TOO_LARGE, TWO)] == ["infeasible", "optimal"]
     assert [plan.status for plan in answers(TWO, TOO_LARGE, TWO)] == ["optimal", "infeasible", "optimal"]
 
 
-def test_an_infeasible_problem_says_nothing_of_smaller_ones_after_a_restart_either(tmp_path: Path) -> None:
+def test_an_infeasible_problem_does_not_decide_smaller_ones_even_after_a_restart(tmp_path: Path) -> None:
     for problem, status in ((TOO_LARGE, "infeasible"), (TWO, "optimal"), (TOO_LARGE, "infeasible")):
         with closing(Store.open(None, tmp_path)) as store:
             service = AloneService(store)

@@ -61,7 +61,7 @@ def _one_finds_what_another_keeps(here: SharedPlans, there: SharedPlans) -> None
     assert (of(there, 3), of(there, 4)) == (None, None)
 
 
-def test_the_newest_answers_are_there_and_the_oldest_are_not_and_none_is_another_one(plans: SharedPlans) -> None:
+def test_the_newest_answers_are_kept_the_oldest_are_dropped_and_none_are_mixed_up(plans: SharedPlans) -> None:
     draw, count = random.Random(3), 2_000
     for k in range(count):
         plans.keep(digest(k), answer(k, draw.randrange(400)), "optimal")

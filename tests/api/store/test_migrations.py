@@ -147,7 +147,7 @@ def test_a_new_database_has_the_latest_revision(url: str, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("version", [None, 1, schema.REVISION])
-def test_statements_that_are_shown_first_change_nothing_and_do_the_same(
+def test_migrations_can_be_shown_without_a_change_before_they_run(
     version: int | None, url: str, tmp_path: Path
 ) -> None:
     if version == schema.REVISION:
@@ -174,7 +174,7 @@ def test_statements_that_are_shown_first_change_nothing_and_do_the_same(
 @pytest.mark.parametrize(
     "change", ["UPDATE alembic_version SET version_num = '99'", "UPDATE versions SET version = 99"]
 )
-def test_a_later_database_is_refused_by_its_number(change: str, url: str, tmp_path: Path) -> None:
+def test_a_database_of_a_later_version_is_refused_with_its_number(change: str, url: str, tmp_path: Path) -> None:
     make_old(url, 1, {name: [] for name in schema.METADATA.tables})
     if "alembic" in change:
         Store.open(url, tmp_path).close()
@@ -197,7 +197,7 @@ def test_a_later_database_is_refused_by_its_number(change: str, url: str, tmp_pa
         "CREATE TABLE versions (version TEXT)",
     ],
 )
-def test_tables_of_others_are_refused(tables: str, url: str, tmp_path: Path) -> None:
+def test_tables_of_other_programs_are_refused(tables: str, url: str, tmp_path: Path) -> None:
     with connected(url) as connection:
         connection.execute(text(tables))
     with pytest.raises(

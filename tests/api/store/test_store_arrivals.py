@@ -21,7 +21,7 @@ from tests.support.made_jobs import add, claim, listed, new, told
 HASH = "sha256:" + 64 * "1"
 
 
-def test_a_job_is_kept_as_it_was_submitted(store: Store) -> None:
+def test_a_job_is_stored_as_it_was_submitted(store: Store) -> None:
     said = new(name="a\0name", priority=7, deadline_at=5.5, key_id="key")
     assert store.jobs.add(said, most=1) == said
     job = store.jobs.find(said.id)
@@ -34,7 +34,7 @@ def test_a_job_is_kept_as_it_was_submitted(store: Store) -> None:
     assert told(store, said.id) == ["queued"]
 
 
-def test_an_unknown_job_is_none_in_the_store(store: Store) -> None:
+def test_an_unknown_job_reads_as_none(store: Store) -> None:
     assert store.jobs.find("nobody") is None
     assert store.jobs.request("nobody") is None
     assert store.jobs.ask_to_cancel("nobody") is None
@@ -47,7 +47,7 @@ def test_another_request_with_the_same_key_is_refused(store: Store) -> None:
         add(store, idempotency_key="k", request_digest="another")
 
 
-def test_requests_that_come_at_once_are_one_job_as_well(store: Store) -> None:
+def test_equal_requests_that_arrive_together_become_one_job(store: Store) -> None:
     with ThreadPoolExecutor(6) as callers:
         asked = [callers.submit(add, store, idempotency_key="k", request_digest="same") for _ in range(30)]
         assert len({one.result() for one in asked}) == 1

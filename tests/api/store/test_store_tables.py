@@ -30,7 +30,7 @@ def test_servers_that_start_at_once_make_the_tables_once(url: str, tmp_path: Pat
         store.close()
 
 
-def test_a_failed_transaction_leaves_nothing(url: str, tmp_path: Path) -> None:
+def test_a_failed_transaction_leaves_no_change(url: str, tmp_path: Path) -> None:
     Store.open(url, tmp_path).close()
     database = Database.open(url, tmp_path)
 
@@ -129,7 +129,7 @@ def test_keys_are_kept_and_revoked(store: Store) -> None:
     assert store.keys.all() == [replace(key, revoked_at=5.0, used_at=4.0)]
 
 
-def test_no_other_user_reads_the_file_or_what_sqlite_puts_beside_it(tmp_path: Path) -> None:
+def test_no_other_user_can_read_the_database_or_the_files_beside_it(tmp_path: Path) -> None:
     tmp_path.chmod(0o755)
     store = Store.open(None, tmp_path)
     store.check()

@@ -63,7 +63,7 @@ def test_a_task_has_the_time_that_is_left_or_its_own_from_its_begin(pool: ChildP
         ),
     ],
 )
-def test_an_error_comes_from_the_child_which_lives_on(
+def test_a_child_reports_an_error_and_continues(
     pool: ChildPool, run: Callable[..., Any], arguments: tuple[Any, ...], error: type[MemplanError], sentence: str
 ) -> None:
     before = {child.pid for child in workers()}
@@ -100,7 +100,7 @@ def test_lines_that_a_child_logs_carry_the_ids_of_its_task(pool: ChildPool) -> N
     assert pool.run(task(works.logging_ids)) == (None, None)
 
 
-def test_a_task_that_looks_at_no_clock_ends_with_its_child_and_the_next_one_has_another(pool: ChildPool) -> None:
+def test_a_task_that_ignores_its_time_limit_ends_with_its_child_and_the_next_one_gets_another(pool: ChildPool) -> None:
     assert pool.run(task(works.forked, "reads")).content == b"read"
     began = time.monotonic()
     with pytest.raises(NotInTimeError, match="order: no answer came within its time limit"):
@@ -117,7 +117,7 @@ def test_a_child_that_ends_is_reported_and_replaced(pool: ChildPool) -> None:
     assert (pool.run(task(works.left)) > 0, LOST) == (True, ["lost"])
 
 
-def test_progress_comes_before_the_answer_and_a_cancelled_task_still_answers(pool: ChildPool) -> None:
+def test_progress_arrives_before_the_answer_and_a_cancelled_task_still_answers(pool: ChildPool) -> None:
     cancelled, told = threading.Event(), list[Any]()
 
     def report(reports: list[Any], best: Any) -> None:
@@ -129,7 +129,7 @@ def test_progress_comes_before_the_answer_and_a_cancelled_task_still_answers(poo
     assert (told[0][0], told[-1][1]) == ([1, 2], "best")
 
 
-def test_if_others_wait_a_task_answers_with_its_last_note(pool: ChildPool) -> None:
+def test_a_task_answers_with_its_last_note_if_others_wait(pool: ChildPool) -> None:
     is_short = threading.Event()
     is_short.set()
     assert pool.run(task(works.noted_for_ever), is_short=is_short) in ("first", "noted")
@@ -144,7 +144,7 @@ def test_a_reader_that_does_not_end_answers_with_its_last_note(pool: ChildPool) 
     assert pool.run(task(works.forked, "notes"), is_short=is_short).content == b"noted"
 
 
-def test_only_long_work_leaves_the_processors_to_others() -> None:
+def test_only_long_tasks_yield_the_processors_to_others() -> None:
     mine, pool = os.nice(0), ChildPool(Settings())
     assert pool.warm()
     assert pool.run(task(works.niceness, within_s=9.0)) == mine
@@ -153,7 +153,7 @@ def test_only_long_work_leaves_the_processors_to_others() -> None:
     pool.close()
 
 
-def test_a_pool_without_children_forks_one_to_say_that_it_can(pool: ChildPool) -> None:
+def test_a_pool_without_children_forks_one_to_report_that_it_is_ready(pool: ChildPool) -> None:
     with pytest.raises(NotInTimeError):
         pool.run(task(works.for_ever, within_s=0.1))
     assert pool.warm()
@@ -166,7 +166,7 @@ def test_a_template_that_is_killed_is_replaced(pool: ChildPool) -> None:
     assert pool.run(task(works.left)) > 0
 
 
-def test_a_task_that_is_cancelled_and_does_not_hear_it_is_ended(pool: ChildPool) -> None:
+def test_a_cancelled_task_that_does_not_react_is_killed(pool: ChildPool) -> None:
     cancelled = threading.Event()
     cancelled.set()
     with pytest.raises(UnavailableError, match="order: was cancelled before there was an answer"):

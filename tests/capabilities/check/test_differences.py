@@ -45,7 +45,7 @@ OLD = planned(problem(("a", 0, 4, 8), ("b", 0, 4, 8), ("c", 4, 6, 8)), a=0, b=8,
 NEXT = planned(problem(("a", 0, 4, 8), ("b", 0, 5, 12), ("d", 0, 4, 8)), a=8, b=16, d=0)
 
 
-def test_a_difference_names_what_came_went_and_moved() -> None:
+def test_a_difference_lists_added_removed_and_moved_buffers() -> None:
     told = TypeAdapter(Difference).dump_python(difference_of(OLD, NEXT), by_alias=True)
     assert (told["added"], told["removed"]) == (("d",), ("c",))
     assert told["resized"] == ({"id": "b", "from": 8, "to": 12},)
@@ -58,7 +58,7 @@ def test_a_difference_names_what_came_went_and_moved() -> None:
     assert (told["peak_before"], told["peak"], told["moved_bytes"], told["stayed"]) == (16, 28, 20, 0)
 
 
-def test_equal_plans_differ_in_nothing() -> None:
+def test_equal_plans_have_no_differences() -> None:
     found = difference_of(OLD, OLD)
     assert list(lines_of_difference(found)) == ["peak 16 -> 16 bytes (+0)", "moved 0, 0 bytes; stayed 3"]
     for new, unmoved, status in ((OLD, False, 0), (NEXT, False, 0), (OLD, True, 0), (NEXT, True, 1)):
@@ -68,7 +68,7 @@ def test_equal_plans_differ_in_nothing() -> None:
         assert answer.difference == difference_of(OLD, new)
 
 
-def test_plans_without_problems_tell_of_places_only() -> None:
+def test_plans_without_problems_differ_only_in_placements() -> None:
     found = difference_of(planned(None, one=0), planned(None, one=4))
     assert [(row.before, row.after, row.bytes, row.reason, row.why) for row in found.moved] == [
         (0, 4, None, "unknown", None)
@@ -94,7 +94,7 @@ def test_a_plan_that_is_not_valid_has_moves_and_no_causes() -> None:
     assert answer.difference.growth is None
 
 
-def test_if_nothing_fits_no_difference_is_reported() -> None:
+def test_no_difference_is_reported_where_the_problem_does_not_fit() -> None:
     assert OLD.problem is not None
     small = OLD.problem.with_capacity(8)
     for options in (CheckOptions(differences=True), CheckOptions(unmoved=True)):
@@ -103,7 +103,7 @@ def test_if_nothing_fits_no_difference_is_reported() -> None:
     assert difference_of(Baseline(solve(small), small), OLD).growth is None
 
 
-def test_a_plan_comes_alone_or_with_its_problem_and_reads_the_same_from_json() -> None:
+def test_a_plan_is_read_alone_or_with_its_problem_and_reads_the_same_from_json() -> None:
     assert OLD.problem is not None
     plan = solve(OLD.problem)
     alone, whole = ({"plan": plan.model_dump(mode="json")}, Baseline(plan, OLD.problem).as_json())
@@ -146,7 +146,7 @@ def test_the_old_place_is_taken_by_what_lies_in_a_buffer_that_is_over() -> None:
 
 
 @pytest.mark.drawn
-def test_the_reasons_of_moves_are_those_that_the_verifier_has_against_the_old_places() -> None:
+def test_the_reasons_of_moves_are_the_rules_by_which_the_verifier_refuses_the_old_offsets() -> None:
     told = Counter[str]()
     for name, its, _ in problems(7, 400 * DEPTH):
         found, draw = solve(its, time_limit_s=0.2), random.Random(name)
@@ -196,7 +196,7 @@ def test_a_check_without_a_plan_notes_that_of_a_first_one_and_keeps_time_for_the
     assert notes[0].difference is not None
 
 
-def test_once_time_is_over_no_old_place_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_once_time_is_over_no_old_offset_is_examined(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(MoveReasons, "__init__")
     found = difference_of(OLD, NEXT, lambda: True)
     assert [(row.id, row.reason) for row in found.moved] == [("a", "unknown"), ("b", "unknown")]

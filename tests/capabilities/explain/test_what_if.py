@@ -72,7 +72,7 @@ def test_growth_is_reported_to_the_byte_where_sizes_have_a_common_unit() -> None
     ]
 
 
-def test_a_pin_costs_what_the_peak_loses_by_it() -> None:
+def test_the_cost_of_a_pin_is_the_reduction_of_the_peak_without_it() -> None:
     rows = [{"id": "a", "size": 4, "start": 0, "end": 2, "offset": 6}, {"id": "b", "size": 3, "start": 1, "end": 3}]
     found = what_if(Problem.model_validate({"buffers": rows}))
     assert [(cost.rule.rule, cost.gain, cost.exact) for cost in found.rules] == [("offset", (3, 3), True)]
@@ -87,7 +87,7 @@ def test_of_several_pools_the_next_bytes_are_worth_cost() -> None:
     assert [row.gain_if_dropped for row in found.buffers] == [(10, 10)] * 3
 
 
-def test_what_if_ignores_the_size_of_a_pool_in_which_nothing_fits() -> None:
+def test_what_if_ignores_the_size_of_a_pool_that_is_too_small() -> None:
     rows = [{"id": k, "size": 10 * k, "start": 0, "end": 1} for k in (1, 2)]
     found = what_if(Problem.model_validate({"buffers": rows, "pools": [{"size": 25}]}))
     assert found.peak == 30
@@ -99,7 +99,7 @@ def test_nothing_is_worth_anything_in_an_empty_problem() -> None:
     assert (found.peak, found.buffers) == (0, ())
 
 
-def test_pairs_that_pay_are_worth_what_brute_force_says() -> None:
+def test_pairs_with_a_gain_are_rated_like_brute_force_rates_them() -> None:
     rows = [{"id": k, "size": 2 + k % 2, "start": k // 2, "end": k // 2 + 1} for k in range(4)]
     data: dict[str, Any] = {
         "buffers": rows,
@@ -133,7 +133,7 @@ def test_no_buffer_is_cut_off_below_what_lies_in_it(pool: dict[str, Any]) -> Non
     assert (row.shrunk_to, row.gain_if_shrunk, row.gain_if_dropped) == (None, None, (found.peak,) * 2)
 
 
-def test_a_size_that_is_left_out_since_nothing_fits_is_named() -> None:
+def test_a_size_that_is_omitted_as_nothing_fits_in_it_is_reported() -> None:
     rows = [{"id": "a", "size": 8, "start": 0, "end": 2}, {"id": "b", "size": 8, "start": 1, "end": 3}]
     answer = explain(Problem.model_validate({"buffers": rows, "pools": [{"size": 12}]}), options=WHAT_IF)
     assert answer.what_if is not None
@@ -148,7 +148,7 @@ def test_a_pool_that_another_one_follows_is_not_made_larger() -> None:
     assert [(row.pool, row.exact) for row in found.pools] == [("low", False), ("high", True)]
 
 
-def test_what_if_builds_no_problem_once_its_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_if_builds_no_further_problem_once_its_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = [{"id": k, "size": 3 + k % 5, "start": k, "end": k + 4} for k in range(40)]
     problem = Problem.model_validate({"buffers": rows, "pools": [{"name": "only", "alignment": 2}]})
     plan, over, made = solve(problem), threading.Event(), list[object]()

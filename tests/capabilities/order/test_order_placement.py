@@ -61,7 +61,7 @@ def test_buffers_are_alive_together_as_the_check_counts_them() -> None:
 
 
 @pytest.mark.drawn
-def test_a_plan_of_an_order_is_verified_and_no_lower_than_what_is_alive() -> None:
+def test_the_plan_of_an_order_is_verified_and_not_below_the_live_bytes() -> None:
     for seed in seeds(20):
         rng = random.Random(seed)
         graph = with_pairs(rng, random_graph(rng, rng.randint(1, 8))) if seed % 2 else twin_graph(rng)
@@ -76,7 +76,7 @@ def test_a_plan_of_an_order_is_verified_and_no_lower_than_what_is_alive() -> Non
         assert moves_of(placed.order) <= moves_of(best.order), seed
 
 
-def test_moves_are_what_the_longest_ascending_subsequence_leaves() -> None:
+def test_operations_outside_the_longest_ascending_subsequence_count_as_moved() -> None:
     assert [moves_of(order) for order in ((), (0, 1, 2), (2, 0, 1), (2, 1, 0), (1, 0, 3, 2))] == [0, 0, 1, 2, 2]
 
 
@@ -114,7 +114,7 @@ def test_limits_and_alignments_are_kept() -> None:
         order_and_place(graph, DETERMINISTIC, alignment=0)
 
 
-def test_tensors_in_one_place_are_one_stack_of_buffers() -> None:
+def test_tensors_at_one_offset_form_one_stack_of_buffers() -> None:
     ops = [{"in": [k], "out": [k + 1], "may_overwrite": [[0, 0]]} for k in range(3)]
     graph = graph_from({"size": [9, 9, 5, 5, 3], "kept": [4], "ops": [*ops, {"out": [4], "work": 1}]})
     placed = order_and_place(graph, DETERMINISTIC)
@@ -163,7 +163,7 @@ def test_the_orders_inside_of_operations_are_checked_too() -> None:
     assert wrong(found.model_copy(update={"regions": ()})) == "has a peak of 206, and not of 107"
 
 
-def test_an_order_is_checked_with_the_options_that_it_was_asked_with() -> None:
+def test_an_order_is_checked_with_the_options_of_its_search() -> None:
     graph = graph_from({"size": [8, 4, 2], "resident": [0], "ops": [{"in": [0], "out": [1]}, {"in": [1], "out": [2]}]})
     counted = OrderOptions(deterministic=True, count_resident=True)
     found = read_again(order(graph, counted))

@@ -59,7 +59,7 @@ def test_the_ways_are_the_cheapest_with_the_least_peak_of_all_orders_and_ways(se
         CHECKER.check(write_graph(graph).decode(), found.certificate.text.splitlines())
 
 
-def test_a_way_of_more_work_is_taken_where_it_does_not_raise_the_peak() -> None:
+def test_an_alternative_with_more_work_is_chosen_only_if_it_does_not_raise_the_peak() -> None:
     roomy, tight = (graph_from({"size": [8, 4, size], "kept": [2], "ops": ROWS}) for size in (100, 8))
     found = order(roomy)
     assert (found.peak, found.alternatives) == (104, (1, 0))

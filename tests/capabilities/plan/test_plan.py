@@ -46,7 +46,7 @@ def test_modes_that_were_words_of_other_options_are_refused_with_the_option(opti
     assert main(["plan", "--capacity", "1MiB", *flags, "examples/mobilenet_v2.csv"]) == 2
 
 
-def test_if_nothing_fits_plan_looks_for_the_reason() -> None:
+def test_plan_searches_for_the_reason_if_the_problem_does_not_fit() -> None:
     found = plan(TIGHT, options=STEADY)
     assert found.explanation is not None
     assert (found.explanation.kind, found.explanation.irreducible) == ("live-set", True)

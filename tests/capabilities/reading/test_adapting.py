@@ -82,7 +82,7 @@ def test_every_entrance_adapts_alike(table: str) -> None:
     assert convert(CSV, None, ConvertOptions(name="table.csv", **options)).problem == expected
 
 
-def test_a_plan_of_what_was_adapted_is_made_again(table: str, tmp_path: Path, capfd: Captured) -> None:
+def test_a_plan_of_an_adapted_file_can_be_repeated(table: str, tmp_path: Path, capfd: Captured) -> None:
     made = str(tmp_path / "plan.json")
     options = ["--pin", "b=128", "--copies", "a=2", "--alignment", "32", "--deterministic"]
     assert main(["plan", table, *options, "-o", made]) == 0

@@ -42,7 +42,7 @@ def on_a_target() -> ScheduleAnswer:
     return schedule(two_convolutions(), target, ScheduleOptions(frontier=True, fast_memory=8192))
 
 
-def test_a_network_runs_in_tiles_and_regions_with_a_place_for_all_that_is_in_the_fast_memory() -> None:
+def test_a_network_runs_in_tiles_and_regions_with_offsets_for_all_tensors_in_the_fast_memory() -> None:
     found = on_a_target()
     assert found.peak <= found.capacity == 8192
     assert found.lower_bound <= found.latency == pytest.approx(sum(found.subgraph_latencies))
@@ -55,7 +55,7 @@ def test_a_network_runs_in_tiles_and_regions_with_a_place_for_all_that_is_in_the
     assert on_a_target() == found
 
 
-def test_a_network_moves_no_more_than_it_must_where_all_tensors_fit() -> None:
+def test_a_network_whose_tensors_all_fit_transfers_each_input_weight_and_output_once() -> None:
     target = Target.model_validate(example("gap8_like.json"))
     found = schedule(two_convolutions(), target, ScheduleOptions(objective="traffic"))
     assert (found.status, found.proof, found.gap) == ("optimal", "bound", 0)
@@ -90,7 +90,7 @@ def test_a_schedule_of_a_network_that_came_from_elsewhere_is_run_again(change: d
         ({"size": 16}, "slots: must be those that the steps need"),
     ],
 )
-def test_the_places_of_a_schedule_that_came_from_elsewhere_are_verified(change: dict[str, int], sentence: str) -> None:
+def test_the_offsets_of_a_given_schedule_are_verified(change: dict[str, int], sentence: str) -> None:
     answer = json.loads(on_a_target().model_dump_json())
     for slot in answer["slots"]:
         slot.update(change)

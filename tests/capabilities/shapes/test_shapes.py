@@ -95,7 +95,7 @@ def test_ranges_may_be_given_beside_a_problem() -> None:
         shapes(problem_of(), options=ShapesOptions(dims={"x": 1}))
 
 
-def test_a_problem_of_plain_sizes_has_its_order_proved_whatever_they_are(
+def test_the_order_of_a_problem_is_proved_for_all_sizes_of_its_buffers(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     examples = Path(__file__).parents[3] / "examples"

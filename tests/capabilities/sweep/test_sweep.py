@@ -36,7 +36,7 @@ def score(plan: Plan) -> tuple[float | None, ...]:
     return plan.cost, *(use.used for use in reversed(plan.pools))
 
 
-def test_each_size_has_the_best_plan_for_it_in_order_of_size() -> None:
+def test_each_size_has_its_best_plan_in_order_of_size() -> None:
     points = informed(list(plans_by_size(PROBLEM, {"fast": [9, 0, 4, 2, 4, 6]}, planned)))
     assert [point.sizes[0] for point in points] == [0, 2, 4, 6, 9]
     for point in points:

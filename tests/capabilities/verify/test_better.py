@@ -51,7 +51,7 @@ def test_the_best_plan_needs_no_moves() -> None:
     assert found.fewest_moves.moved == ()
 
 
-def test_the_peak_of_a_plan_that_is_not_valid_compares_with_nothing() -> None:
+def test_the_peak_of_an_invalid_plan_is_not_compared() -> None:
     better = verdict_of(of(*ROWS), at(a=0, b=4, c=4), options=VerifyOptions(better=True)).better
     assert better is not None
     assert (better.peak, better.best, better.gap, better.too_much_bytes) == (12, 16, None, None)
@@ -70,7 +70,7 @@ def test_violations_are_reported_and_the_moves_mend_them() -> None:
     assert verify(problem, found.plan) == ()
 
 
-def test_buffers_that_are_not_placed_leave_the_peak_unknown() -> None:
+def test_unplaced_buffers_leave_the_peak_unknown() -> None:
     found = beside_best(of(*ROWS), at(a=0, b=8))
     assert (found.peak, found.gap, found.too_much_bytes, found.best) == (None, None, None, 16)
 

@@ -50,7 +50,7 @@ def test_a_certificate_checks_what_nothing_else_does() -> None:
         }
 
 
-def test_the_claims_of_a_valid_plan_that_nothing_checks_are_listed_as_not_checked() -> None:
+def test_claims_of_a_valid_plan_that_cannot_be_checked_are_listed_as_not_checked() -> None:
     plan = solve(ONE)
     said = list(lines(verify(ONE, plan)))
     assert said[0] == "valid, 2 placements"
@@ -152,7 +152,7 @@ def test_an_optimal_plan_with_a_cost_above_its_bound_is_a_violation() -> None:
     assert "where the status is optimal" in verify(TWO, low).violations[0].message
 
 
-def test_a_certificate_that_is_another_one_or_proves_nothing_is_reported() -> None:
+def test_a_certificate_of_another_problem_or_without_a_proof_is_reported() -> None:
     plan, text = certified_plan(ONE)
     said = verify(ONE, plan, text.replace("used 9", "used 10").replace("claim 8", "claim 9"))
     assert not said.valid
@@ -166,7 +166,7 @@ def test_a_certificate_that_is_another_one_or_proves_nothing_is_reported() -> No
     assert CAPABILITY.exit_status(said) == 3
 
 
-def test_the_command_checks_the_file_as_it_was_given(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_the_command_checks_the_given_file_unchanged(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     table, plan, proof = (str(tmp_path / name) for name in ("e.csv", "plan.json", "plan.proof"))
     Path(table).write_text("id,start,end,size\na,0,1,9\nb,1,2,9\n")
     sizes = ["--capacity", "fast=10", "--capacity", "slow=20"]

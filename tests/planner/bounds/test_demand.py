@@ -77,7 +77,7 @@ def test_a_buffer_that_may_share_counts_in_full_while_its_partner_is_dead() -> N
         ([alive("b", 6, 1, 5, **relative("a", 4)), alive("c", 6, 3, 5, **relative("b", 1))], 10),
     ],
 )
-def test_members_of_a_rigid_group_count_what_they_cover_together(group: list[dict[str, Any]], covered: int) -> None:
+def test_members_of_a_rigid_group_count_their_common_range(group: list[dict[str, Any]], covered: int) -> None:
     instance = compile_problem(Problem.model_validate({"buffers": [alive("a", 8, 0, 2), *group]}))
     demand = Demand.of(instance)
     assert max(instance.sums(demand.start, demand.end, demand.size).tolist()) * instance.unit == covered

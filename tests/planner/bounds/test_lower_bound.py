@@ -115,7 +115,7 @@ def test_live_bytes_are_counted_in_bytes_at_each_live_set() -> None:
     assert live_bytes(instance) == [(1, 700), (2, 500)]
 
 
-def test_bytes_that_buffers_share_by_their_places_are_alive_once() -> None:
+def test_bytes_that_buffers_share_by_their_offsets_count_once() -> None:
     inside = C | {"size": 200, "start": 1, "end": 2, "relative": {"to": "a", "offset": 100}}
     instance = compile_problem(Problem.model_validate({"buffers": [A | {"size": 400, "start": 0, "end": 3}, inside]}))
     assert max(size for _, size in live_bytes(instance)) == 400
@@ -227,5 +227,5 @@ def test_the_largest_live_set_is_the_recorded_bound(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", RECORDED)
-def test_lint_has_nothing_to_say_of_real_problems(name: str) -> None:
+def test_lint_has_no_findings_on_real_problems(name: str) -> None:
     assert lint(public_problems.problem(name)) == ()

@@ -47,14 +47,14 @@ def tables(draw: st.DrawFn) -> Problem:
 
 @pytest.mark.parametrize("name", FORMATS)
 @given(problem=tables())
-def test_a_problem_is_read_back_as_it_was_written(name: str, problem: Problem) -> None:
+def test_a_written_problem_reads_back_unchanged(name: str, problem: Problem) -> None:
     data = FORMATS[name].write_problem(problem)
     assert read_problem(data, f"some{FORMATS[name].SUFFIX}") == problem
 
 
 @pytest.mark.parametrize("name", FORMATS)
 @given(data=st.data())
-def test_a_plan_is_read_back_as_it_was_written(name: str, data: st.DataObject) -> None:
+def test_a_written_plan_reads_back_unchanged(name: str, data: st.DataObject) -> None:
     problem = data.draw(problems())
     places = [place for place in data.draw(placements(problem)) if place.id in problem.index]
     plan = Plan(placements=PlacementTable.from_rows(places))
@@ -67,7 +67,7 @@ def test_json_says_all_that_ties_buffers(problem: Problem) -> None:
     assert read_problem(FORMATS["json"].write_problem(problem)) == problem
 
 
-def test_json_leaves_out_what_a_problem_does_not_say() -> None:
+def test_json_omits_defaults() -> None:
     rows = [{"id": "a", "size": 4, "start": 0, "end": 1}, {"id": "b", "size": 4, "start": 0, "end": 1}]
     tied = rows[1] | {"relative": {"to": "a", "offset": -8}, "no_cross": 16, "forbid_pools": ["y"]}
     pools = [{"name": "x", "bank_size": 64}, {"name": "y"}]
@@ -77,7 +77,7 @@ def test_json_leaves_out_what_a_problem_does_not_say() -> None:
 
 
 @given(problem=problems())
-def test_json_says_all_of_a_problem_and_a_table_says_what_it_cannot(problem: Problem) -> None:
+def test_json_holds_a_whole_problem_and_a_table_refuses_what_it_cannot_express(problem: Problem) -> None:
     assert read_problem(FORMATS["json"].write_problem(problem)) == problem
     try:
         written = FORMATS["csv"].write_problem(problem)

@@ -29,7 +29,7 @@ ONE = b'{"buffers": [{"id": "a", "size": 4, "start": 0, "end": 2}]}'
         b'{"buffers": []} // as it were',
     ],
 )
-def test_extensions_of_json_are_refused_with_their_place(data: bytes) -> None:
+def test_extensions_of_json_are_refused_with_their_location(data: bytes) -> None:
     with pytest.raises(FormatError, match=r'(?m)^must be JSON: .* at line 1 column \d+, in ".+"( \(.*\))?$'):
         memplan_json.parse(data)
 
@@ -62,7 +62,7 @@ def test_json_that_two_readers_could_understand_differently_is_refused(data: byt
         (b'{"buffers": [{"id": "a", "size": 1e999, "start": 0, "end": 2}]}', "buffers[0].size: must be an integer"),
     ],
 )
-def test_a_wrong_problem_is_named_by_its_place(data: bytes, sentence: str) -> None:
+def test_a_wrong_problem_is_reported_with_its_location(data: bytes, sentence: str) -> None:
     with pytest.raises(InputError) as error:
         memplan_json.read_problem(data)
     assert str(error.value).startswith(sentence)
@@ -85,7 +85,7 @@ def test_defaults_are_not_written() -> None:
     assert written == b'{"buffers":[{"id":"a","size":4,"start":0,"end":2}]}\n'
 
 
-def test_a_wrong_plan_is_named_by_its_place() -> None:
+def test_a_wrong_plan_is_reported_with_its_location() -> None:
     problem = Problem.model_validate({"buffers": []})
     with pytest.raises(PlanError) as error:
         memplan_json.read_plan(b'{"status": "perfect", "placements": [{"id": "a", "pool": "p"}]}', problem)

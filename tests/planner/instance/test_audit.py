@@ -135,7 +135,7 @@ def test_every_plan_of_the_product_passes(name: str) -> None:
     assert verify(problem, solve(problem, time_limit_s=0.3)) == ()
 
 
-def test_the_command_says_which_claim_is_forged(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_the_command_names_the_forged_claim(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     plan = solve(ONE).model_copy(update={"problem_hash": "sha256:00"})
     (tmp_path / "problem.json").write_text(ONE.model_dump_json(exclude_defaults=True))
     (tmp_path / "plan.json").write_text(plan.model_dump_json())

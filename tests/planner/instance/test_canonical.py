@@ -32,7 +32,7 @@ def hashed(data: dict[str, Any]) -> str:
 
 
 @given(data=raw_problems(4, roomy=True), k=st.integers(1, 3))
-def test_an_answer_maps_onto_the_problem_written_otherwise(data: dict[str, Any], k: int) -> None:
+def test_an_answer_maps_onto_an_equivalent_problem_in_another_form(data: dict[str, Any], k: int) -> None:
     """The k-th buffers in canonical order correspond, so offsets in units can be taken over."""
     problem, other = (Problem.model_validate(value) for value in (data, scaled(renamed(retimed(data)), k)))
     mine, theirs = compile_problem(problem), compile_problem(other)

@@ -44,7 +44,7 @@ def test_every_writing_has_one_hash_and_one_optimum(data: Data, rng: random.Rand
 
 
 @given(problem=tied_problems(3), rng=st.randoms(use_true_random=False), k=st.integers(1, 6))
-def test_every_form_of_a_tie_gives_the_same_hash(problem: Problem, rng: random.Random, k: int) -> None:
+def test_all_forms_of_a_rule_give_the_same_hash(problem: Problem, rng: random.Random, k: int) -> None:
     other = Problem.model_validate(respelled(spelled(problem), rng, k))
     if compile_problem(problem).unplaceable:
         return  # what fits nowhere even alone is told at once, so nobody looks for its like

@@ -181,7 +181,7 @@ def test_buffers_that_differ_in_any_column_are_not_identical(name: str) -> None:
     assert all(0 not in group for group in groups)
 
 
-def test_the_unit_divides_whatever_counts_in_bytes() -> None:
+def test_the_unit_divides_all_quantities_in_bytes() -> None:
     data = ALIKE.model_dump(exclude_defaults=True)
     assert compile_problem(ALIKE).unit == 8
     data["buffers"][0]["hint"] = 3

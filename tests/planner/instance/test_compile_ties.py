@@ -134,7 +134,7 @@ def test_weights_add_up_where_they_are_minimised() -> None:
     assert "bank-weights" not in compiled(A, B, C, bank=uses, pools=pools).features
 
 
-def test_colocation_groups_are_groups_and_what_must_lie_with_them() -> None:
+def test_colocation_groups_include_the_buffers_that_must_lie_with_them() -> None:
     rows = [A, B, C | relative("b", 8), D | {"pools": ["y"]}]
     instance = compiled(*rows, together=[["d", "c"], ["a"]], pools=TWO)
     assert instance.colocation.tolist() == [0, 1, 1, 1]
@@ -163,7 +163,7 @@ def test_buffers_of_no_bytes_go_where_their_colocation_group_is() -> None:
 
 @pytest.mark.drawn
 @pytest.mark.slow
-def test_an_assignment_is_right_exactly_where_its_placements_are() -> None:
+def test_an_assignment_is_valid_exactly_if_its_placements_are() -> None:
     rng = random.Random(0)
     right = wrong = 0
     for seed in seeds(60):

@@ -105,7 +105,7 @@ def test_live_sets_are_maximal_and_each_has_its_time(problem: Problem) -> None:
         (compiled(A | {"size": 12}, B | {"size": 0, "alignment": 7}), 12),
     ],
 )
-def test_the_unit_divides_whatever_offsets_can_be(problem: Instance, unit: int) -> None:
+def test_the_unit_divides_all_possible_offsets(problem: Instance, unit: int) -> None:
     assert problem.unit == unit
 
 

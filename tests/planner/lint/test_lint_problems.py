@@ -253,7 +253,7 @@ def test_pinned_buffers_that_may_share_do_not_collide() -> None:
 
 
 @given(value=problems(4) | tied_problems(4))
-def test_a_buffer_without_room_or_colliding_pins_mean_that_nothing_fits(value: Problem) -> None:
+def test_a_buffer_larger_than_its_pools_or_colliding_pins_prove_infeasibility(value: Problem) -> None:
     if any(finding.rule in ("too-large", "never-aligned", "pins-collide") for finding in lint(value)):
         assert best_score(value) is None
 

@@ -129,7 +129,7 @@ def test_a_view_of_an_argument_is_one_of_the_callers_buffer() -> None:
     ]
 
 
-def test_an_argument_is_as_aligned_as_the_function_asks_and_in_a_pool_it_takes() -> None:
+def test_an_argument_has_the_alignment_and_a_pool_of_its_function() -> None:
     raw: dict[str, Any] = {
         "pools": [{"name": "tcm"}, {"name": "sram"}, {"name": "dram"}],
         "functions": {
@@ -164,7 +164,7 @@ def test_no_program_expands_without_end() -> None:
         expand(program(function(call("f0")), **chain), most=5000)
 
 
-def test_branches_and_loops_lie_in_each_other_a_hundred_deep_and_no_deeper() -> None:
+def test_nested_branches_and_loops_are_accepted_up_to_a_depth_of_one_hundred() -> None:
     def nested(depth: int) -> Operations:
         functions = {f"f{k}": function(loop(call(f"f{k + 1}"))) for k in range(depth)}
         return program(function(call("f0")), **functions, **{f"f{depth}": function(op("-> t"), t=1)})
@@ -260,7 +260,7 @@ def test_by_usage_and_nested_nothing_is_alive_that_is_not_by_scope_and_lifted() 
         assert min(row.lost_bytes for row in found.readings) == 0, seed
 
 
-def test_an_analysis_of_many_buffers_ends_once_time_is_over_and_says_how_far_it_got() -> None:
+def test_a_long_analysis_ends_once_time_is_over_and_reports_its_progress() -> None:
     looks = iter([False, True])
     with pytest.raises(TimeOverError, match="lifetimes of 10,001 buffers, got 10,001 of them, and no facts about them"):
         analyse(operations_from(statements(10_000)), None, lambda: next(looks))

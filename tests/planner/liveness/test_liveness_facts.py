@@ -36,7 +36,7 @@ def test_each_step_has_its_path_its_operation_and_its_live_bytes() -> None:
     ]
 
 
-def test_each_function_says_what_it_needs_with_all_that_it_calls() -> None:
+def test_each_function_reports_its_need_including_all_calls() -> None:
     assert [(row.name, row.calls, row.temporaries, row.live_bytes) for row in facts().functions] == [
         ("main", 1, 1, 64),
         ("f", 1, 1, 60),
@@ -132,7 +132,7 @@ def test_a_value_that_is_lost_in_the_third_iteration_of_a_loop_is_found() -> Non
     assert clobbered(program(function(body, a=4, b=4)), plan(a=0, b=3)) == {("main/a", "main/0.0.2.0")}
 
 
-def test_each_call_begins_with_nothing_in_its_temporaries() -> None:
+def test_each_call_starts_with_empty_temporaries() -> None:
     f = function(op("-> t"), op("t ->"), t=4)
     main = function(call("f"), op("-> a"), call("f"), op("a ->"), a=4)
     operations = program(main, f=f)

@@ -56,7 +56,7 @@ def test_models_that_take_turns_are_not_taken_for_inclusive_ends() -> None:
     assert [finding.rule for finding in lint(odd)] == ["inclusive-ends"]
 
 
-def test_models_in_turns_need_what_the_largest_needs_and_those_together_the_sum() -> None:
+def test_models_that_take_turns_need_the_largest_size_and_concurrent_ones_the_sum() -> None:
     assert solve(problem_with()).peak == 12
     assert solve(problem_with(together=[["a", "b"]])).peak == 18
     assert solve(problem_with(after={"b": ["a"]})).peak == 12

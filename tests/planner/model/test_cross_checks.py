@@ -69,7 +69,7 @@ AT = {"size": 4096, "base_address": 0x20000000}
         [{"size": 64}, {"size": 64}],
     ],
 )
-def test_pools_that_do_not_lie_over_each_other_are_taken(pools: list[dict[str, Any]]) -> None:
+def test_disjoint_pools_at_addresses_are_accepted(pools: list[dict[str, Any]]) -> None:
     named = [{"name": str(k), **fields} for k, fields in enumerate(pools)]
     read = Problem.model_validate({"buffers": [{"id": "a", "size": 4, "start": 0, "end": 1}], "pools": named})
     assert Problem.model_validate_json(read.model_dump_json()) == read

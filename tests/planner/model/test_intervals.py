@@ -50,7 +50,7 @@ SEQUENCE = [{"id": k, "size": 8, "start": 2 * k, "end": 2 * k + 1} for k in rang
 
 
 @pytest.mark.parametrize("interval", ["closed", "half-open"])
-def test_nothing_is_guessed_where_the_problem_says_what_its_ends_mean(interval: str) -> None:
+def test_ends_of_lifetimes_are_not_guessed_where_the_problem_states_their_meaning(interval: str) -> None:
     problem = Problem.model_validate({"interval": interval, "buffers": SEQUENCE})
     for said in (problem, problem.with_capacity(64), read_problem(FORMATS["json"].write_problem(problem))):
         assert [found.rule for found in lint(said)] == []

@@ -156,7 +156,7 @@ ROWS = st.lists(
 
 
 @given(rows=ROWS, alignment=st.none() | st.integers(1, 2**62))
-def test_plain_rows_come_to_the_same_table(rows: list[dict[str, Any]], alignment: int | None) -> None:
+def test_plain_rows_give_the_same_table(rows: list[dict[str, Any]], alignment: int | None) -> None:
     rows = rows if alignment is None else [row | {"alignment": alignment} for row in rows]
     assert plain_columns(rows) is not None
     assert list(Problem.model_validate({"buffers": rows}).buffers) == [Buffer.model_validate(row) for row in rows]

@@ -36,7 +36,7 @@ def plan_of(a: int, b: int, c: int, **claims: Any) -> Plan:
     return Plan.model_validate({"placements": placements, **claims})
 
 
-def test_a_plan_lists_what_it_pays_and_the_order_that_it_needs() -> None:
+def test_a_plan_lists_its_costs_and_the_order_that_it_requires() -> None:
     plan = memplan.solve(problem(), time_limit_s=20)
     assert (plan.status, plan.cost, plan.cost_lower_bound) == ("optimal", 3, 3)
     assert len(plan.reused) == 1

@@ -55,7 +55,7 @@ PLAN = Plan.model_validate({"status": "feasible", "peak": 192, "placements": PLA
         (lambda: PoolUse.model_validate(None), PlanError, "must be an object, got null"),
     ],
 )
-def test_building_what_is_wrong_raises_one_kind_of_error(
+def test_constructing_an_invalid_value_raises_one_kind_of_error(
     build: Callable[[], object], kind: type[InputError], sentence: str
 ) -> None:
     with pytest.raises(InputError) as caught:
@@ -113,7 +113,7 @@ def test_repr_is_short_and_leaves_out_defaults() -> None:
     assert repr(PLAN.placements[:1]) == "[Placement(id='a', pool='fast', offset=0)]"
 
 
-def test_a_placement_is_found_by_its_buffer() -> None:
+def test_a_placement_can_be_looked_up_by_its_buffer() -> None:
     assert PLAN.placement("a").offset == 0
     assert PLAN.placement(7) == PLAN[7] == PLAN.placements[1]
     assert 7 in PLAN

@@ -34,7 +34,7 @@ def graph_with(**change: Any) -> OperationGraph:
     return graph_from({**DIAMOND, **change})
 
 
-def test_a_graph_is_read_and_written_as_it_was() -> None:
+def test_a_written_graph_reads_back_unchanged() -> None:
     data = json.dumps(DIAMOND).encode()
     graph = read_graph(data)
     assert json.loads(write_graph(graph)) == DIAMOND
@@ -119,7 +119,7 @@ def test_outputs_that_compete_take_the_most_bytes_together() -> None:
     assert peak_of(graph, [0]) == 9 + 9 + 6
 
 
-def test_a_chain_of_outputs_stays_in_one_place() -> None:
+def test_a_chain_of_outputs_stays_at_one_offset() -> None:
     ops = [{"in": [k], "out": [k + 1], "may_overwrite": [[0, 0]]} for k in range(3)]
     graph = graph_from({"size": [9, 9, 5, 5], "ops": ops})
     assert written_over_along(graph, [0, 1, 2]) == {1: 0, 2: 1, 3: 2}

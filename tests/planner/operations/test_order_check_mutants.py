@@ -59,7 +59,7 @@ def said(case: Case) -> object:
 
 
 @pytest.mark.parametrize(("module", "least"), [(order_check, 40), (in_place, 15)])
-def test_each_mutant_of_the_check_gives_some_order_another_count(module: ModuleType, least: int) -> None:
+def test_each_mutant_of_the_check_changes_the_count_of_some_order(module: ModuleType, least: int) -> None:
     count, alive = survivors(module, [(case, said(case)) for case in cases()], said)
     assert count >= least
     assert alive == equivalent(module, EQUIVALENT)

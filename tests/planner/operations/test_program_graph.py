@@ -129,7 +129,7 @@ def test_random_programs_have_the_bytes_that_lifetimes_say_in_any_order_and_comp
     assert exact > 0.8 * tried > 15
 
 
-def test_a_parameter_that_nothing_reads_is_there_before_the_first_operation() -> None:
+def test_an_unused_parameter_is_alive_before_the_first_operation() -> None:
     read = program({"op": "relu", "inputs": ["in"], "outputs": ["out"]}, names="in unread out", params=["in", "unread"])
     found = program_graph(read)
     assert [(row.name, row.inputs) for row in found.graph.ops] == [("given", (1,)), ("relu", (0,))]

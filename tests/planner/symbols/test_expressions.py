@@ -45,7 +45,7 @@ def test_equal_sizes_have_one_form(one: str, other: str) -> None:
     assert read(one, here, "size") == read(other, here, "size")
 
 
-def test_values_are_those_of_the_expression_as_it_is_written() -> None:
+def test_expressions_evaluate_to_the_values_of_their_text() -> None:
     for seed in range(60):
         draw = random.Random(seed)
         symbols = drawn_symbols(draw)

@@ -15,7 +15,7 @@ from tests.support.orientations import costs_that_fit
 @pytest.mark.drawn
 @pytest.mark.parametrize("seed", seeds(4))
 @pytest.mark.filterwarnings("ignore:buffer .* has no lifetime")
-def test_no_bound_is_above_what_a_plan_uses(seed: int) -> None:
+def test_no_bound_exceeds_the_use_of_a_plan(seed: int) -> None:
     compared = 0
     for name, problem, _ in meeting_kinds.problems(seed, 150):
         if len(problem.pools) < 2:

@@ -88,7 +88,7 @@ def test_removed_buffers_are_reported_with_fewer_bytes() -> None:
     }
 
 
-def test_a_family_of_aliases_counts_once_for_as_long_as_one_of_it_is_alive() -> None:
+def test_a_group_of_aliases_counts_once_while_any_of_them_is_alive() -> None:
     view = {"id": "v", "size": 8, "start": 1, "end": 6, "alias_of": "a"}
     lies = lying(("a", 0, 2, 64), view, ("b", 5, 7, 32))["default"]
     assert dict(lies.alive) == {"a": ((0, 6),), "b": ((5, 7),)}

@@ -177,7 +177,7 @@ def test_a_plan_that_leaves_the_lists_of_pairs_out_claims_nothing_of_them() -> N
     assert said(SHARING, ("a", "default", 0), ("b", "default", 0), ("c", "default", 4)) == []
 
 
-def test_a_plan_of_nothing_shares_nothing() -> None:
+def test_an_empty_plan_shares_no_bytes() -> None:
     nothing = Plan.model_validate({"status": "infeasible", "shared": [["b", "a"]], "bank_clashes": []})
     assert [violation.message for violation in verify(SHARING, nothing)] == [
         'shared: must be empty where nothing is placed, got [["b", "a"]]'
@@ -213,7 +213,7 @@ def _key(value: Problem, violation: Violation) -> tuple[str, ...]:
 
 
 @pytest.mark.drawn
-def test_lowest_offsets_and_peaks_are_what_the_verifier_and_counting_say() -> None:
+def test_lowest_offsets_and_peaks_agree_with_the_verifier_and_with_counting() -> None:
     for seed in seeds(8):
         problem, plan = loose(seed)
         if plan is not None:

@@ -70,7 +70,7 @@ def test_a_pair_that_meets_twice_is_reported_once() -> None:
     assert [v.time for v in verify(value, plan(("a", "default", 0), ("b", "default", 0)))] == [(0, 2)]
 
 
-def test_buffers_of_no_bytes_share_no_bytes_and_use_nothing() -> None:
+def test_empty_buffers_share_no_bytes_and_use_none() -> None:
     value = problem(A, B | {"size": 0}, pools=[{"size": 9, "reserved": [[6, 2]]}])
     assert verify(value, plan(("a", "default", 0), ("b", "default", 2))) == ()
     assert verify(value, plan(("a", "default", 0), ("b", "default", 7), peak=4)) == ()
@@ -93,7 +93,7 @@ RESERVED = {"reserved": [[8, 2], [0, 3]]}
         ({"offset": 8, "pools": ["x"]}, {}, 8),
     ],
 )
-def test_a_place_may_be_legal(buffer: dict[str, Any], pool: dict[str, Any], offset: int) -> None:
+def test_a_valid_placement_is_accepted(buffer: dict[str, Any], pool: dict[str, Any], offset: int) -> None:
     assert said(problem(A | buffer, pools=[{"name": "x"} | pool, {"name": "y"}]), plan(("a", "x", offset))) == []
 
 
@@ -117,7 +117,7 @@ def test_a_place_may_be_legal(buffer: dict[str, Any], pool: dict[str, Any], offs
         ({"offset": 8, "pools": ["x"]}, {}, 4, "pin-missed", "must be where it is pinned"),
     ],
 )
-def test_a_place_may_break_a_rule(
+def test_a_placement_that_breaks_a_rule_is_a_violation(
     buffer: dict[str, Any], pool: dict[str, Any], offset: int, rule: str, sentence: str
 ) -> None:
     value = problem(A | buffer, pools=[{"name": "x"} | pool, {"name": "y"}])
@@ -133,7 +133,7 @@ def test_an_alias_lies_in_its_buffer() -> None:
     assert said(value, plan(("a", "x", 8), ("b", "y", 9))) == [("alias-misplaced", sentence)]
 
 
-def test_every_buffer_is_placed_once_in_a_pool_of_the_problem() -> None:
+def test_every_buffer_is_placed_exactly_once_in_a_pool_of_the_problem() -> None:
     answer = plan(("z", "default", 0), ("a", "default", 0), ("a", "default", 9), ("b", "elsewhere", 0))
     assert said(problem(A, B, B | {"id": 7}), answer) == [
         ("unknown-pool", 'buffer "b": must be in a pool of the problem, got "elsewhere"'),
@@ -175,7 +175,7 @@ PLACES = (("a", "x", 0), ("b", "y", 0))
         ),
     ],
 )
-def test_a_claim_must_agree_with_the_placements(claims: dict[str, Any], sentence: str) -> None:
+def test_claims_that_disagree_with_the_placements_are_violations(claims: dict[str, Any], sentence: str) -> None:
     value = problem(A, B, pools=[{"name": "x", "cost": 2}, {"name": "y"}])
     answer = plan(*PLACES).model_copy(
         update=dict(Plan.model_validate(claims)) | {"placements": plan(*PLACES).placements}
@@ -183,7 +183,7 @@ def test_a_claim_must_agree_with_the_placements(claims: dict[str, Any], sentence
     assert said(value, answer) == [("false-claim", sentence)]
 
 
-def test_a_plan_without_placements_claims_nothing_of_them() -> None:
+def test_a_plan_without_placements_makes_no_claims_about_them() -> None:
     nothing = Plan.model_validate({"status": "infeasible", "lower_bound": 9, "pools": [{"name": "default"}]})
     assert verify(problem(A, B), nothing) == ()
     claims = {"status": "unknown", "peak": 0, "gap": 0.0, "pools": [{"name": "default", "used": 0}]}
@@ -236,7 +236,7 @@ def test_two_that_share_bytes_are_found_among_many(apart: int, above: int) -> No
     assert [(v.first, v.second) for v in found] == [(1_500, 1_501)]
 
 
-def test_an_offset_below_0_is_a_violation_and_shares_bytes_like_any_other() -> None:
+def test_an_offset_below_0_is_a_violation_and_its_bytes_can_overlap_too() -> None:
     below = PlacementTable(("a", "b"), ("default",), column([0, 0]), column([-1, 2]))
     found = said(problem(A, B), Plan(placements=below))
     assert found[0] == ("past-capacity", 'buffer "a": must not start below its pool, got offset -1 of "default"')

@@ -191,7 +191,7 @@ def test_places_are_judged_as_a_naive_check_of_all_pairs_does() -> None:
 @pytest.mark.parametrize(
     "module", [verifier, placed, tie_rules, overlaps, claims], ids=lambda module: module.__name__.rpartition(".")[2]
 )
-def test_each_mutant_of_the_verifier_gives_some_plan_another_verdict(
+def test_each_mutant_of_the_verifier_changes_the_verdict_on_some_plan(
     module: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(overlaps, "_FEW", FEW)

@@ -138,14 +138,14 @@ def test_cancellation_is_checked_while_a_certificate_is_prepared(tmp_path: Path)
     assert {(int(row[2]), row[-1]) for row in ended.values()} == {(25, "unknown")}
 
 
-def test_designs_of_banks_pins_and_a_stack_are_placed_or_proved_not_to_fit(tmp_path: Path) -> None:
+def test_problems_with_banks_pins_and_a_stack_are_placed_or_proved_infeasible(tmp_path: Path) -> None:
     made = linked(tmp_path / "designs", "designs.cpp", "g++", "-std=c++20")
     said = [[int(word) for word in line.split() if word.isdigit()] for line in run(made, "200", "1").splitlines()]
     assert said[0] == [200, 0]
     assert min(said[1]) > 40
 
 
-def test_threads_share_nothing(tmp_path: Path) -> None:
+def test_concurrent_threads_do_not_interfere(tmp_path: Path) -> None:
     sources = [*FACE, PROGRAMS / "drawn.cpp"]
     run("g++", *SANITIZED, "-fsanitize=thread", f"-I{HERE}", *sources, "-pthread", "-o", tmp_path / "drawn")
     run(tmp_path / "drawn", str(100 * DEPTH), "100000", "8")
@@ -167,7 +167,7 @@ def test_the_wrapper_with_spans_plans_checks_and_refuses(tmp_path: Path) -> None
         ("arm-none-eabi-gcc", "c99"),
     ],
 )
-def test_the_header_gives_no_warning(compiler: str, standard: str, tmp_path: Path) -> None:
+def test_the_header_compiles_without_warnings(compiler: str, standard: str, tmp_path: Path) -> None:
     if shutil.which(compiler) is None:
         pytest.skip(f"there is no {compiler}")
     program = tmp_path / ("program.cpp" if standard.startswith("c++") else "program.c")

@@ -66,7 +66,7 @@ PLACES = (
 """Digests of outcomes and places, as another implementation had them."""
 
 
-def test_ejection_from_an_empty_plan_gives_the_offsets_of_a_second_implementation() -> None:
+def test_ejection_from_an_empty_plan_agrees_with_a_second_implementation() -> None:
     for seed, expected in enumerate(PLACES):
         found = ejector(seed, 40 + 5 * seed)
         n = len(found.instance)

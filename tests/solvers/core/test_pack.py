@@ -52,7 +52,7 @@ def ends(instance: Instance) -> list[tuple[int, int]]:
 
 
 @pytest.mark.parametrize("features", MIXES, ids=lambda mix: "+".join(sorted(mix)) or "plain")
-def test_kernel_and_plain_python_place_like_the_naive_twin(features: frozenset[str]) -> None:
+def test_the_kernel_and_plain_python_place_like_the_reference_implementation(features: frozenset[str]) -> None:
     for seed in range(3):
         instance = compile_problem(random_problem(seed, 14, features, capacity=None if seed else 45))
         order = column(np.random.default_rng(seed).permutation(len(instance)))

@@ -131,7 +131,7 @@ def test_a_call_without_time_starts_no_search(limits: Limits) -> None:
         {"objective": "cost"},
     ],
 )
-def test_problems_with_any_other_rule_do_not_take_the_short_way(asked: dict[str, Any]) -> None:
+def test_problems_with_any_further_rule_do_not_use_the_fast_path(asked: dict[str, Any]) -> None:
     rows = [{"id": i, "size": 4, "start": 0, "end": 2} for i in range(3)]
     assert suits(Problem(buffers=rows)) and suits_instance(compile_problem(Problem(buffers=rows)))  # noqa: PT018
     assert not suits(Problem(buffers=rows, **asked))

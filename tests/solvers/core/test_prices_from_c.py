@@ -75,7 +75,7 @@ def planned(planner: Path, problems: list[Problem], work: int) -> list[tuple[str
     return [(status, int(cost), int(bound), int(asked)) for status, cost, bound, _, asked in rows]
 
 
-def test_small_problems_cost_what_brute_force_and_python_say(planner: Path) -> None:
+def test_the_costs_of_small_problems_agree_with_brute_force_and_python(planner: Path) -> None:
     problems = [drawn(seed, 2, 5) for seed in range(80 * DEPTH)]
     found = planned(planner, problems, 100_000)
     for problem, (status, cost, _, _) in zip(problems, found, strict=True):

@@ -75,7 +75,7 @@ def assert_agrees(problem: Problem, outcome: Outcome) -> None:
         assert outcome.stop_reason == "proved"
 
 
-def test_views_with_a_partner_keep_apart_from_all_others() -> None:
+def test_views_with_a_partner_do_not_overlap_other_buffers() -> None:
     """Where views overlap and one of them may share, neither one interval nor an absent one says it all."""
     cases: list[tuple[int, list[list[str]], int]] = [
         (3, [["part", "small"]], 11),

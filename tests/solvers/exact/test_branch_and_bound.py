@@ -125,7 +125,7 @@ def test_a_search_that_is_stopped_returns() -> None:
 
 
 @pytest.mark.slow
-def test_several_climbers_prove_what_one_proves() -> None:
+def test_several_threads_prove_the_same_as_one() -> None:
     instance = compile_problem(full_load(24, n=40, live=6))
     alone = solved(instance, work_limit=NODE_WORK * ALONE_NODES)
     assert alone.stop_reason is None  # so that the others join
@@ -171,14 +171,14 @@ def test_pins_that_collide_are_infeasible() -> None:
     assert solved(compile_problem(Problem.model_validate({"buffers": rows}))).infeasible is not None
 
 
-def test_pinned_buffers_alone_are_placed_at_their_pins() -> None:
+def test_a_problem_of_pinned_buffers_is_placed_at_the_pins() -> None:
     rows = [{"id": k, "size": 4, "start": 0, "end": 2, "offset": 4 * k} for k in range(2)]
     best = solved(compile_problem(Problem.model_validate({"buffers": rows}))).best
     assert best is not None
     assert best.offset.tolist() == [0, 1]
 
 
-def test_sums_that_int64_may_not_hold_are_left_to_others() -> None:
+def test_sums_that_may_overflow_int64_are_left_to_other_solvers() -> None:
     rows = [{"id": k, "size": 2**61 - k, "start": k, "end": k + 1} for k in range(4)]
     search = solved(compile_problem(Problem.model_validate({"buffers": rows})))
     assert search.best is None

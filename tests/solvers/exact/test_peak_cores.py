@@ -112,7 +112,7 @@ def test_buffers_that_do_not_fit_around_a_core_join_it_until_the_bound_is_met(se
     assert search.best.score == search.bound
 
 
-def test_the_search_ends_when_it_is_cancelled() -> None:
+def test_the_search_of_a_core_ends_when_it_is_cancelled() -> None:
     search = exact_search(compile_problem(among_easy_ones(full_load(5, 60), 3000)))
     search.stop("cancelled")
     peak_cores.solve(search.instance, search)
@@ -124,7 +124,7 @@ CAN = registry.BY_NAME["few"].can
 
 @pytest.mark.drawn
 @pytest.mark.parametrize("draw", [tied_problem, priced_tied_problem])
-def test_all_that_it_suits_is_proved_as_brute_force_says(draw: object) -> None:
+def test_all_supported_problems_are_proved_like_by_brute_force(draw: object) -> None:
     proved = 0
     for seed in seeds(25):
         problem: Problem = draw(seed)  # type: ignore[operator]  # a function of a seed

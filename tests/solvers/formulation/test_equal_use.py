@@ -212,7 +212,7 @@ def test_other_questions_count_the_use_of_each_pool_as_plans_do(seed: int) -> No
     assert [(failure.rule, failure.pool) for failure in grown.failures] == [("grown", pool.name) for pool in free.pools]
 
 
-def test_questions_about_other_things_refuse_it_by_name(tmp_path: Path) -> None:
+def test_questions_that_cannot_honour_the_rule_refuse_it_by_name(tmp_path: Path) -> None:
     (tmp_path / "problem.json").write_text(json.dumps(FIELDS))
     with pytest.raises(ProblemError, match=r"must have buffers of one memory.*, got equal-use, pools, same-offset"):
         shapes(tmp_path / "problem.json")

@@ -38,7 +38,7 @@ def test_packing_a_part_equals_packing_only_its_buffers_in_the_whole() -> None:
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_a_plan_breaks_the_rules_of_a_part_exactly_if_it_breaks_those_of_the_whole(seed: int) -> None:
+def test_a_plan_breaks_rules_of_a_part_exactly_if_it_breaks_rules_of_the_whole(seed: int) -> None:
     rng = np.random.default_rng(seed)
     instance = compile_problem(constrained_problem(seed, 14, frozenset({*CONSTRAINTS, "pools", "conflicts"})))
     q = len(instance.pools) - 1

@@ -55,7 +55,7 @@ def test_small_constrained_problems_get_the_best_plan_there_is_most_of_the_time(
     assert met >= 0.8 * tried
 
 
-def test_pins_that_overlap_are_a_proof_that_nothing_fits() -> None:
+def test_overlapping_pins_prove_infeasibility() -> None:
     search = solved(problem_of(row("a", 4, 0, 2, offset=0), row("b", 4, 1, 3, offset=3), row("c", 1, 0, 3)))
     assert search.infeasible is not None
     assert search.best is None

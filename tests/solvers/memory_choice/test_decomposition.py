@@ -69,7 +69,7 @@ def test_small_problems_are_settled_as_brute_force_says(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(1, 200, 8))
-def test_an_open_question_proves_nothing(seed: int) -> None:
+def test_an_undecided_part_proves_no_bound(seed: int) -> None:
     """With hardly any work for a packing and few partial choices for a choice, what is claimed must be true all the
     same.
     """

@@ -132,7 +132,7 @@ def test_with_too_few_ways_the_bound_still_holds_and_what_is_found_still_fits(se
 
 @pytest.mark.drawn
 @pytest.mark.parametrize("seed", seeds(10))
-def test_any_multipliers_give_a_bound(seed: int) -> None:
+def test_every_choice_of_multipliers_gives_a_valid_bound(seed: int) -> None:
     knapsack, limit = random_choice_problem(seed)
     rng = np.random.default_rng(seed)
     measures = for_cost(knapsack, limit, limit, 1, 2, NOT_SET).table.table
@@ -201,7 +201,7 @@ def test_the_dynamic_program_tries_both_orders_of_rows() -> None:
         assert find(each, rows_, at_most=most, effort=ChoiceEffort(partials=1000)).bound > most
 
 
-def test_room_is_counted_in_granules_without_what_is_reserved() -> None:
+def test_room_is_counted_in_granules_without_reserved_ranges() -> None:
     pool = {"name": "only", "alignment": 8, "reserved": [[16, 4], [40, 8]], "size": 100}
     knapsack = small_knapsack({"size": 12, "start": 0, "end": 1}, {"size": 4, "start": 0, "end": 1}, pools=[pool])
     assert knapsack.instance.unit == 4

@@ -82,7 +82,7 @@ def test_raw_offsets_are_dropped_in_exact_integers() -> None:
     assert (search.best.offset.tolist(), search.best.score) == ([0, 20, 0, 20, 41], (61,))
 
 
-def test_minimising_starts_from_the_best_plan_and_looks_no_higher() -> None:
+def test_minimising_starts_from_the_best_plan_as_its_upper_limit() -> None:
     search = searching(RING)
     search.offer(column([0] * 5), column([0, 20, 41, 61, 82]), "start")
     engine = MipEngine(Outcome("open"))
@@ -101,7 +101,7 @@ def test_a_plan_at_the_bound_is_requested_first_and_then_higher_in_growing_steps
     assert search.claims == {"engine": (45,)}
 
 
-def test_if_an_engine_refutes_every_capacity_nothing_fits() -> None:
+def test_an_engine_that_refutes_every_capacity_proves_infeasibility() -> None:
     instance = ring(*LONG, pools=[{"name": "small", "size": 60}])
     search = searching(instance)
     engine = MipEngine(refused=99)

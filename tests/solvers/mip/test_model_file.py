@@ -36,7 +36,7 @@ def test_the_written_program_is_commented_and_named_after_its_buffers() -> None:
     assert "below_conv_1_7: + o_7 - e_conv_1 - 6 below_conv_1_7 >= -6" in lines
 
 
-def test_ids_that_look_alike_get_names_of_their_own() -> None:
+def test_similar_ids_get_distinct_names() -> None:
     text = write_model(names(), ".mps").decode()
     assert {"o_conv_1", "o_conv_1_2", "o_7"} <= set(text.split())
 
@@ -82,7 +82,7 @@ def test_costs_are_minimised_in_steps() -> None:
     assert " total: cost" in text.splitlines()
 
 
-def test_numbers_above_what_floats_hold_are_written_exactly() -> None:
+def test_numbers_that_floats_cannot_hold_are_written_exactly() -> None:
     rows = [{"id": k, "size": 2**60 + k, "start": 0, "end": 1} for k in range(2)]
     assert f"= {2**60 + 1}" in write_model(Problem.model_validate({"buffers": rows}), ".lp").decode()
 
@@ -103,7 +103,7 @@ def test_another_suffix_is_refused() -> None:
 
 
 @pytest.mark.parametrize("suffix", [".lp", ".mps"])
-def test_a_model_that_is_not_done_in_time_says_how_much_of_it_was_made(suffix: str) -> None:
+def test_a_model_that_is_not_complete_in_time_reports_its_progress(suffix: str) -> None:
     asks, many = list[None](), [{"id": k, "size": 1 + k % 7, "start": 0, "end": 9} for k in range(60)]
     problem = Problem.model_validate({"buffers": many})
 

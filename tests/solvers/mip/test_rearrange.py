@@ -37,7 +37,7 @@ def are_kept(program: IntegerProgram, values: F64) -> bool:
 
 
 @pytest.mark.parametrize("share", [0.1, 1.0])
-def test_a_part_leaves_some_orders_free_and_holds_the_plan_it_is_of(share: float) -> None:
+def test_a_part_leaves_some_orders_free_and_contains_its_plan(share: float) -> None:
     its = parts(floor=10)
     plan = its.rated(column(np.zeros(len(ROWS))), STACK)
     free: list[int] = []

@@ -76,7 +76,7 @@ def test_first_fit_takes_the_lowest_offset_that_breaks_no_rule(features: frozens
 
 
 @pytest.mark.parametrize("features", MIXES, ids=lambda mix: "+".join(sorted(mix)) or "nothing")
-def test_kernel_and_plain_python_give_the_same_offsets_and_break_no_rule(features: frozenset[str]) -> None:
+def test_the_kernel_and_plain_python_give_the_same_valid_offsets(features: frozenset[str]) -> None:
     for seed in range(3):
         instance = constrained_instance(seed, 30, features, None if seed else 600)
         rng = np.random.default_rng(seed)
@@ -168,7 +168,7 @@ def meetings(instance: Instance, i: int, j: int) -> int:
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_traits_are_what_a_look_at_every_pair_and_live_set_gives(seed: int) -> None:
+def test_traits_agree_with_an_examination_of_every_pair_and_live_set(seed: int) -> None:
     features = frozenset({"conflicts"}) | ({"holes"} if seed % 2 else frozenset())
     instance = compile_problem(random_problem(seed, 25, features))
     traits, expected = Traits(instance), naive_traits(instance)
@@ -191,7 +191,7 @@ def test_rules_work_without_lifetimes_and_without_buffers() -> None:
         assert rule.order(Traits(empty)).tolist() == []
 
 
-def test_a_hundred_thousand_alive_at_once_lie_one_above_the_other() -> None:
+def test_a_hundred_thousand_buffers_alive_together_are_stacked() -> None:
     n = 100_000
     start, size = np.arange(n), np.random.default_rng(0).integers(1, 1_000, n)
     instance = compile_problem(Problem(buffers=BufferTable.from_columns(range(n), size, start, start + n)))

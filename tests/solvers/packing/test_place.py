@@ -53,7 +53,7 @@ def test_any_raw_numbers_drop_to_a_valid_packing(raw: list[float]) -> None:
     assert sorted((instance.unit * dropped).tolist()) in ([0, 2**61], [0, 2**62])
 
 
-def test_dropping_a_plan_twice_moves_nothing() -> None:
+def test_dropping_a_plan_a_second_time_raises_no_buffer() -> None:
     for seed in range(10):
         instance = compile_problem(random_problem(seed, 40, SOME_OF_ALL - {"pools"}))
         pool = column(np.zeros(len(instance)))
@@ -83,7 +83,7 @@ def test_placing_memory_by_memory_equals_placing_buffer_by_buffer() -> None:
         assert found[1].tolist() == offset.tolist()
 
 
-def test_placing_gives_none_where_a_buffer_fits_nowhere() -> None:
+def test_placing_returns_none_if_a_buffer_fits_nowhere() -> None:
     instance = compiled(A, B, pools=[{"name": "tight", "size": 9}])
     assert place(quick(instance), instance, column([0, 1]), (0,)) is None
 
@@ -115,7 +115,7 @@ POOLS = [{"name": "fast", "size": 10}, {"name": "slow"}]
 C = {"id": "c", "size": 5, "start": 0, "end": 5}
 
 
-def test_a_colocation_group_goes_to_the_first_pool_where_all_of_it_fits() -> None:
+def test_a_colocation_group_goes_to_the_first_pool_that_holds_all_of_it() -> None:
     instance = compiled(A, B, C, pools=POOLS)
     assert placed(instance, [0, 1, 2]) == [(0, 0), (0, 4), (1, 0)]
     instance = compiled(A, B, C, pools=POOLS, together=[("a", "c")])

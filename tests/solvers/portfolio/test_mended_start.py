@@ -50,7 +50,7 @@ def test_a_plan_of_a_changed_problem_keeps_its_order() -> None:
 
 @pytest.mark.drawn
 @pytest.mark.parametrize("seed", seeds(6))
-def test_whatever_is_left_of_a_plan_becomes_a_right_one_or_none(seed: int) -> None:
+def test_any_fragment_of_a_plan_is_completed_to_a_valid_one_or_none(seed: int) -> None:
     problem = random_problem(seed, 14, FEATURES)
     plan = solve(problem, time_limit_s=0.5)
     rng = np.random.default_rng(seed)

@@ -87,7 +87,7 @@ def test_the_solvers_of_one_stage_run_side_by_side() -> None:
     assert time.monotonic() - started < 30
 
 
-def test_a_failing_engine_is_reported_and_the_others_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failing_engine_is_reported_and_the_others_continue(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))
     raiser = SolverRow("raiser", "falls over", "misbehaving:offers_then_raises", is_isolated=True)
     search = search_for(RING)
@@ -107,7 +107,7 @@ def test_a_plan_says_that_its_engine_failed(monkeypatch: pytest.MonkeyPatch) -> 
         assert (plan.status, plan.disturbed_by, plan.stop_reason) == ("feasible", "engine-failure", "engine-failure")
 
 
-def test_a_fault_of_a_solver_ends_that_solver_and_the_others_go_on() -> None:
+def test_a_crash_of_one_solver_does_not_stop_the_others() -> None:
     faulty = SolverRow("faulty", "does not exist", "no_such_module:solve")
     for portfolio in ([[faulty], [GREEDY]], [[GREEDY], [faulty, false_claims.row("waits")]]):
         search = search_for(RING)
@@ -131,7 +131,7 @@ def test_a_plan_is_found_and_told_of_where_the_quick_orders_have_a_fault(
     assert [row.getMessage()[:7] for row in caplog.records] == ["greedy:"]
 
 
-def test_a_claim_of_infeasibility_is_checked_by_other_solvers_until_one_agrees() -> None:
+def test_a_claim_of_infeasibility_is_believed_once_another_solver_agrees() -> None:
     search = search_for(FULL_RING)
     assert stages.run(FULL_RING, search, [[false_claims.row("denies")]]) == []
     assert search.stop_reason == "proved"

@@ -57,7 +57,7 @@ def moved_at_a_price(problem: Problem, plan: Plan) -> float:
 
 
 @pytest.mark.parametrize("problem", [SPILLS, *map(drawn, range(6))])
-def test_a_profile_has_the_least_of_what_it_asks_for_first_and_then_of_the_next(problem: Problem) -> None:
+def test_a_profile_minimises_its_first_goal_and_then_the_next(problem: Problem) -> None:
     ends = oracle.best_score(problem)
     assert ends is not None
     size = solve(problem, profile="size")
@@ -97,7 +97,7 @@ def test_speed_costs_no_more_in_a_larger_fast_memory() -> None:
     assert costs[4] == solve(with_profile(problem, "speed").with_capacity({"tcm": 300})).cost
 
 
-def test_the_same_plan_comes_from_every_deterministic_search_of_a_profile() -> None:
+def test_all_deterministic_searches_of_a_profile_return_the_same_plan() -> None:
     plans = [solve(SPILLS, profile="speed", deterministic=True, time_limit_s=0.2) for _ in range(2)]
     assert plans[0] == plans[1]
     assert plans[0].reproducible
@@ -138,7 +138,7 @@ def in_two_pools(a: Mapping[str, object], b: Mapping[str, object], **fields: obj
         ("balanced", in_two_pools(*[{"size": 1, "pools": ["fast"]}] * 2), 2),
     ],
 )
-def test_buffers_that_share_nothing_end_as_low_as_possible(profile: str, problem: Problem, peak: int) -> None:
+def test_buffers_that_share_nothing_end_at_the_least_offset(profile: str, problem: Problem, peak: int) -> None:
     plan = solve(problem, profile=profile)
     assert (plan.status, plan.cost, plan.peak) == ("optimal", 0, peak)
 

@@ -114,12 +114,12 @@ def test_a_plan_that_is_good_enough_ends_the_search(accept: str | float, liars: 
     assert (plan.status, plan.stop_reason, plan.peak, plan.lower_bound) == ("feasible", "accepted", 6, 4)
 
 
-def test_a_solver_that_has_nothing_more_to_say_ends_the_search_by_its_work() -> None:
+def test_a_heuristic_without_further_moves_ends_at_its_work_limit() -> None:
     plan = solve(RING, solver="greedy")
     assert (plan.status, plan.stop_reason, plan.peak, plan.gap) == ("feasible", "work_limit", 6, 0.5)
 
 
-def test_nothing_found_and_nothing_proved_is_unknown(liars: None) -> None:
+def test_a_search_without_plan_or_proof_is_unknown(liars: None) -> None:
     plan = solve(FULL_RING, solver="waits", time_limit_s=0.2)
     assert (plan.status, plan.stop_reason, plan.peak, plan.gap) == ("unknown", "time_limit", None, None)
     assert len(plan.placements) == 0
@@ -224,7 +224,7 @@ def test_a_problem_settled_by_quick_orders_takes_one_step() -> None:
 @pytest.mark.parametrize(
     "solver", ["auto", "reference:tvm-greedy-by-size", "reference:tvm-greedy-by-conflicts", "reference:tvm-hill-climb"]
 )
-def test_all_three_buffers_are_named_when_nothing_fits(solver: str) -> None:
+def test_all_three_buffers_are_named_where_they_do_not_fit(solver: str) -> None:
     sizes = {"bi_a": 10, "bi_b": 10, "bi_c": 10}
     problem = tvm.conflicting(sizes, {"bi_a": ["bi_b"], "bi_b": ["bi_c"], "bi_c": ["bi_a"]}, capacity=10)
     plan = solve(problem, solver=solver)
@@ -249,7 +249,7 @@ def test_differences_must_be_declared() -> None:
     assert not says_so(b'{"reproducible": false, "disturbed_by": null}')
 
 
-def test_a_proof_about_few_buffers_is_repeated_before_it_is_believed(
+def test_an_infeasibility_proof_about_few_buffers_is_repeated_before_it_is_believed(
     liars: None, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(one_search, "_TRUSTED", frozenset({"exaggerates", "few"}))

@@ -53,7 +53,7 @@ def assert_gone_soon(pids: list[int]) -> None:
         time.sleep(0.01)
 
 
-def test_a_solver_that_returns_leaves_the_search_as_it_is() -> None:
+def test_a_solver_that_returns_does_not_end_the_search() -> None:
     instance = instance_with_a_gap()
     search = search_for(instance, 20)
     run_isolated(row("returns_without_a_word"), instance, search)
@@ -73,7 +73,7 @@ def test_plans_offered_before_the_deadline_count_and_the_process_ends(tmp_path: 
     assert_gone_soon(wait_for_pids(tmp_path / "pids"))
 
 
-def test_a_solver_that_hears_nothing_is_killed_at_the_deadline() -> None:
+def test_an_unresponsive_solver_is_killed_at_the_deadline() -> None:
     instance = instance_with_a_gap()
     search = search_for(instance, 0.3)
     started = time.monotonic()
@@ -105,7 +105,7 @@ def test_a_solver_dies_when_its_parent_is_killed(tmp_path: Path) -> None:
     assert_gone_soon(pids)
 
 
-def test_an_exception_is_an_engine_error_and_what_was_offered_before_counts() -> None:
+def test_an_exception_is_an_engine_error_and_earlier_assignments_count() -> None:
     instance = instance_with_a_gap()
     search = search_for(instance, 20)
     with pytest.raises(EngineError, match=r"^offers_then_raises: (.|\n)*RuntimeError: the engine fell over"):
@@ -114,7 +114,7 @@ def test_an_exception_is_an_engine_error_and_what_was_offered_before_counts() ->
     assert search.best.by == "raiser"
 
 
-def test_a_solver_killed_by_others_is_an_engine_error_and_what_it_had_offered_counts() -> None:
+def test_a_killed_solver_is_an_engine_error_and_its_earlier_assignments_count() -> None:
     instance = instance_with_a_gap()
     search = search_for(instance, 20)
     with pytest.raises(EngineError, match=r"^is_killed: its process ended early, with status -9$"):

@@ -25,7 +25,7 @@ def wait_for_the_flag(running: Search) -> bool:
     return bool(running.flag[0] == 1)
 
 
-def test_a_search_ends_when_it_is_cancelled() -> None:
+def test_cancelling_ends_a_running_search() -> None:
     cancelled = threading.Event()
     with watched(running := search(60), cancelled):
         assert running.flag[0] == 0
@@ -34,7 +34,7 @@ def test_a_search_ends_when_it_is_cancelled() -> None:
     assert running.stop_reason == "cancelled"
 
 
-def test_a_search_cancelled_before_its_start_does_nothing() -> None:
+def test_a_search_cancelled_before_its_start_runs_no_solver() -> None:
     cancelled = threading.Event()
     cancelled.set()
     with watched(running := search(60), cancelled):

@@ -42,7 +42,7 @@ def test_a_pickle_among_the_answers_is_not_read(tmp_path: Path) -> None:
     assert not (tmp_path / "harm").exists()
 
 
-def test_a_child_is_killed_when_it_takes_too_much_memory() -> None:
+def test_a_child_that_exceeds_its_memory_limit_is_killed() -> None:
     with ChildProcess(_MODULE, most_bytes=1, environment=_WHERE) as child:
         child.give("sleep")
         with pytest.raises(EOFError):

@@ -105,7 +105,7 @@ def test_a_planner_that_breaks_rules_or_does_not_end_has_no_plan() -> None:
         ("no_such_module:plan", "got none named no_such_module"),
     ],
 )
-def test_errors_in_it_are_reported(name: str, sentence: str) -> None:
+def test_errors_in_a_planner_are_reported(name: str, sentence: str) -> None:
     with pytest.raises(OptionError) as caught:
         memplan.solve(PROBLEM, solver=name, time_limit_s=20)
     assert sentence in str(caught.value)
@@ -121,7 +121,7 @@ def test_errors_in_it_are_reported(name: str, sentence: str) -> None:
         (memplan.solve(PROBLEM, solver="greedy"), [(0, 0, 0), (1, 0, 8)]),
     ],
 )
-def test_answers_come_in_many_shapes(answer: object, rows: list[tuple[int, int, int]]) -> None:
+def test_planners_may_answer_in_several_shapes(answer: object, rows: list[tuple[int, int, int]]) -> None:
     assert sorted(rows_of(PROBLEM, answer)) == sorted(rows)
 
 

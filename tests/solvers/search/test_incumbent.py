@@ -74,7 +74,7 @@ def test_infeasibility_is_accepted_when_two_engines_agree() -> None:
 
 
 @pytest.mark.parametrize("by", ["exact", "cp-sat"])
-def test_that_nothing_fits_is_never_believed_against_a_plan(by: str) -> None:
+def test_infeasibility_is_never_believed_against_a_plan(by: str) -> None:
     search = search_for(RING)
     search.offer(ONE_POOL, TOWER, "greedy")
     search.claim_infeasible("highs")
@@ -93,7 +93,7 @@ def test_a_claimed_bound_that_the_best_plan_meets_stays_open_until_a_second_engi
     assert seen == [True, False]
 
 
-def test_an_obviously_infeasible_search_ends_before_it_starts() -> None:
+def test_an_obviously_infeasible_search_ends_before_its_start() -> None:
     search = search_for(compile_problem(FEATURES["infeasible by one byte"]))
     assert search.is_over
     assert search.stop_reason == "proved"
@@ -111,7 +111,7 @@ def test_the_first_reason_to_stop_counts_and_kernels_see_it() -> None:
 
 
 @pytest.mark.parametrize(("gap", "reason"), [(None, "accepted"), (0.5, "accepted"), (0.49, None)])
-def test_a_target_of_the_caller_ends_the_search_when_it_is_met(gap: float | None, reason: str | None) -> None:
+def test_reaching_the_target_of_the_caller_ends_the_search(gap: float | None, reason: str | None) -> None:
     search = search_for(RING, accept=Accept(gap))
     search.offer(ONE_POOL, OPTIMUM, "greedy")
     assert search.stop_reason == reason

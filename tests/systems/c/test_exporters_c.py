@@ -172,7 +172,7 @@ def test_a_scatter_file_has_a_region_a_pool() -> None:
     ]
 
 
-def test_identifiers_are_different_and_keep_what_can_be_kept() -> None:
+def test_identifiers_are_distinct_and_stay_close_to_their_ids() -> None:
     assert identifiers(["a/b", "a_b", "a.b", "a_b_2", 7, "7", ""]) == ("a_b_3", "a_b", "a_b_4", "a_b_2", "7_2", "7", "")
     long = identifiers(["x" * 500, "x" * 501])
     assert len(set(long)) == 2

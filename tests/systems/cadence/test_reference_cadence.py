@@ -43,18 +43,18 @@ def stop_check() -> None:
 
 
 @BOTH
-def test_the_largest_comes_first_and_goes_to_the_fastest_memory_with_room(planner: str) -> None:
+def test_the_largest_buffer_comes_first_and_goes_to_the_fastest_memory_with_room(planner: str) -> None:
     problem = two_memories(lives("a", 32, 0, 2), lives("b", 48, 0, 2), lives("c", 16, 0, 2))
     assert placements(problem, planner) == {"a": ("slow", 0), "b": ("fast", 0), "c": ("fast", 48)}
 
 
 @BOTH
-def test_the_end_of_a_buffer_must_be_inside_when_it_is_rounded_up(planner: str) -> None:
+def test_the_rounded_end_of_a_buffer_must_lie_inside_its_memory(planner: str) -> None:
     problem = two_memories(lives("a", 60, 0, 2), size=62)
     assert placements(problem, planner) == {"a": ("slow", 0)}
 
 
-def test_only_one_of_the_two_looks_for_the_smallest_gap() -> None:
+def test_only_one_of_the_two_planners_searches_for_the_smallest_gap() -> None:
     rows = (
         lives("a", 64, 0, 2),
         lives("b", 48, 2, 9),  # at 0
@@ -105,7 +105,7 @@ def test_to_name_the_one_memory_comes_before_to_forbid_all_others(planner: str) 
 
 
 @BOTH
-def test_views_lie_where_their_buffer_takes_them_and_keep_it_alive(planner: str) -> None:
+def test_views_lie_at_their_place_in_the_buffer_and_keep_it_alive(planner: str) -> None:
     problem = two_memories(
         lives("slice", 16, 5, 9, relative={"to": "middle", "offset": 16}),
         lives("middle", 32, 2, 6, relative={"to": "base", "offset": 16}),

@@ -34,7 +34,7 @@ def test_outputs_are_alive_from_their_node_to_the_last_reader() -> None:
     }
 
 
-def test_a_node_that_does_nothing_is_a_view() -> None:
+def test_a_node_without_an_effect_is_a_view() -> None:
     found = read_model(perceptron())
     assert found.views == ViewFacts(aliases=1, alias_bytes=128)
     assert [row.alias_of for row in found.problem.buffers if row.id == "main/reshape"] == ["main/dense"]
@@ -105,7 +105,7 @@ def sizes(found: Imported) -> dict[str, int]:
     return {str(row.id).removeprefix("main/"): row.size for row in found.problem.buffers}
 
 
-def test_storages_are_a_plan_and_no_other_problem() -> None:
+def test_storages_give_a_plan_but_do_not_change_the_problem() -> None:
     allocated, planned = read_model(ALLOCATED), read_model(PLANNED)
     assert problem_hash(allocated.problem) == problem_hash(planned.problem)
     assert allocated.own_peak is None
@@ -208,7 +208,7 @@ TOLD = [
 ]
 
 
-def test_the_value_of_a_call_is_the_output_that_it_returns() -> None:
+def test_the_value_of_a_call_is_its_returned_output() -> None:
     assert sizes(imported(function(*TOLD))) == {"x": 256, "lv": 512, "pair:0": 64, "pair:1": 64}
 
 
@@ -231,7 +231,7 @@ def test_a_module_inside_of_a_program_is_read_and_of_several_none() -> None:
         imported(f"{source}\n{inside.replace('class Module', 'class Expected')}".encode())
 
 
-def test_loops_alone_are_refused_with_what_to_write() -> None:
+def test_loops_alone_are_refused_with_a_hint_on_the_required_statements() -> None:
     loops = b"from tvm.script import tir as T\n@T.prim_func\ndef f(a: T.handle):\n    T.evaluate(0)\n"
     with pytest.raises(FormatError, match=r"must have a function with @R.function.* write operations instead"):
         read_model(loops)

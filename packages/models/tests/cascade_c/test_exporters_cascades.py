@@ -41,7 +41,7 @@ def network(dtype: str = "int8") -> OperationGraph:
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
 @pytest.mark.parametrize(("dtype", "way", "sliding"), [("int8", "resident", True), ("float32", "streamed", False)])
-def test_a_cascade_in_c_makes_what_numpy_makes(dtype: str, way: str, sliding: bool, tmp_path: Path) -> None:
+def test_a_cascade_in_c_computes_the_same_as_numpy(dtype: str, way: str, sliding: bool, tmp_path: Path) -> None:
     graph = network(dtype)
     values = Values.drawn(graph)
     options = CascadeOptions(
@@ -82,7 +82,7 @@ def test_an_operation_without_a_reference_kernel_is_left_to_the_user() -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
 @pytest.mark.parametrize("dtype", ["int8", "float32"])
-def test_steps_along_channels_in_c_make_what_numpy_makes(dtype: str, tmp_path: Path) -> None:
+def test_steps_along_channels_in_c_compute_the_same_as_numpy(dtype: str, tmp_path: Path) -> None:
     net = Network("channels", dtype)
     x = net.concat(net.input(5, 4, 3), net.conv(0, 2, 1))
     y = net.depthwise(net.conv(x, 70, 1))

@@ -35,7 +35,7 @@ def planned(name: str, **options: Any) -> tuple[bytes, VerifiedLayout]:
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_a_program_is_read_back_with_its_plan_and_as_it_was_otherwise(name: str) -> None:
+def test_an_exported_program_reads_back_with_its_plan_and_is_otherwise_unchanged(name: str) -> None:
     data, layout = planned(name, views="alias")
     written = export("pte", layout, "program")[""]
     before, after = read_model(data, name), read_model(written, name)
@@ -62,7 +62,7 @@ def test_only_a_program_gets_a_plan() -> None:
         export("pte", one_pool({}), "program")
 
 
-def test_a_program_has_no_more_memories_than_it_was_made_with() -> None:
+def test_an_exported_program_has_no_more_memories_than_the_original() -> None:
     _, layout = planned("thirds.pte", views="alias")
     two = replace(layout, pools=layout.pools * 2)
     with pytest.raises(FormatError, match=r"problem.pools: must be at most the memories of the program \(1\)"):
@@ -114,7 +114,7 @@ def test_each_memory_has_objects_of_its_own_and_what_names_none_is_in_the_first(
     assert offsets(problem) == {"a": ("slow", 0), "b": ("fast", 0), "c": ("slow", 8)}
 
 
-def test_a_view_keeps_its_buffer_alive_and_is_not_placed_itself() -> None:
+def test_a_view_keeps_its_buffer_alive_and_is_not_placed_separately() -> None:
     rows = [lives("base", 16, 0, 1), lives("view", 8, 3, 4, alias_of="base", alias_offset=8), lives("c", 8, 3, 4)]
     assert offsets({"buffers": rows}) == {"base": ("default", 0), "view": ("default", 8), "c": ("default", 16)}
 
@@ -133,7 +133,7 @@ def test_peaks_of_real_models_are_the_recorded_ones(row: dict[str, dict[str, int
     assert plan.peak == row["peer_peaks"][f"executorch_{planner}"]
 
 
-def test_banks_are_filled_in_their_order_and_what_is_bound_to_one_comes_first() -> None:
+def test_banks_are_filled_in_order_after_the_tensors_that_are_bound_to_them() -> None:
     rows = [lives("a", 8, 0, 2), lives("b", 8, 1, 3), lives("c", 4, 2, 4), lives("d", 6, 0, 4, pools=["fast"])]
     pools = [{"name": "fast", "size": 14}, {"name": "slow", "size": 8}]
     problem: dict[str, object] = {"buffers": rows, "pools": pools}

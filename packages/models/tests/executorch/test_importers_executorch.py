@@ -133,7 +133,7 @@ def _persistent(found: Imported) -> list[Any]:
     return [row for row in found.operations.functions["main"].buffers if row.persistent]
 
 
-def test_a_kernel_writes_what_its_last_argument_is() -> None:
+def test_a_kernel_writes_the_tensor_of_its_last_argument() -> None:
     values = [tensor(0), tensor(16), tensor(32)]
     found = rows(imported(program(values, [0], [2], kernel(0, 1, 1), kernel(1, 0, 2, 2))))
     assert found == {"#0": (((-1, 2),), 16), "#1": (((0, 2),), 16), "#2": (((1, 3),), 16)}
@@ -154,13 +154,13 @@ def test_a_kernel_in_place_reads_what_it_writes() -> None:
     assert found.operations.functions["main"].body[1].model_dump()["inputs"] == ("#1", "#0")
 
 
-def test_a_view_lies_in_what_it_looks_at() -> None:
+def test_a_view_lies_inside_its_base_tensor() -> None:
     values = [tensor(0), tensor(16), tensor(16, 2, 2), tensor(32)]
     chain = [kernel(0, 1, 1), kernel(1, 2, operator=2), kernel(2, 3, 3)]
     assert aliases(imported(program(values, [0], [3], *chain))) == {"#2": "#1"}
 
 
-def test_a_view_that_no_instruction_makes_is_known_by_its_place() -> None:
+def test_a_view_that_no_instruction_creates_is_recognised_by_its_offset() -> None:
     values = [tensor(0), tensor(16), tensor(16, 2, 2), tensor(32)]
     assert aliases(imported(program(values, [0], [3], kernel(0, 1, 1), kernel(2, 3, 3)))) == {"#2": "#1"}
 
@@ -170,7 +170,7 @@ def test_a_placed_value_that_no_kernel_writes_is_state() -> None:
     assert [row.id for row in _persistent(found)] == ["#1"]
 
 
-def test_constants_and_what_is_placed_at_run_time_are_not_in_the_problem() -> None:
+def test_constants_and_values_placed_at_run_time_are_not_in_the_problem() -> None:
     values = [tensor(0), tensor(None, data=1), tensor(None), tensor(16)]
     found = imported(program(values, [0], [3], kernel(0, 1, 2, 2), kernel(2, 0, 3, 3)))
     assert set(rows(found)) == {"#0", "#3"}
@@ -223,7 +223,7 @@ def test_elements_have_the_bytes_of_their_type_and_sizes_are_rounded_up() -> Non
         assert [size for _, size in rows(imported(data, **options)).values()] == sizes
 
 
-def test_the_method_forward_is_read_and_others_are_named() -> None:
+def test_only_the_method_forward_is_read_and_others_are_reported() -> None:
     values = [tensor(0), tensor(16)]
     other = method("encode", values, [0], [1], [])
     both = flatbuffer({1: [other, method("forward", values, [0], [0], [])]}, b"ET12")
@@ -273,7 +273,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("name", BROKEN)
-def test_a_broken_program_is_an_error_with_its_place(name: str) -> None:
+def test_a_broken_program_is_an_error_that_states_its_location(name: str) -> None:
     data, sentence = BROKEN[name]
     with pytest.raises(FormatError, match=sentence):
         imported(data)

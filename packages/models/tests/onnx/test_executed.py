@@ -25,7 +25,7 @@ def test_a_model_computes_the_same_in_the_bytes_that_are_promised(name: str) -> 
     assert tally["runs in an arena"]
 
 
-def test_two_values_at_one_place_give_other_outputs() -> None:
+def test_two_values_at_one_offset_give_wrong_outputs() -> None:
     data = onnx_models.choice()
     problem = read_model(data, "m.onnx").problem
     found = plan(problem, options=PlanOptions(time_limit_s=1))

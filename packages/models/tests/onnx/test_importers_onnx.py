@@ -108,13 +108,13 @@ def test_reshapes_are_aliases_of_the_value_that_the_program_gives() -> None:
     assert imported(data, views="separate").views == ViewFacts(apart=1, apart_bytes=64)
 
 
-def test_both_branches_write_the_outputs_of_an_if_in_place() -> None:
+def test_both_branches_of_an_if_write_their_outputs_in_place() -> None:
     found = imported(choice())
     aliases = {row.id: row.alias_of for row in found.problem.buffers if row.alias_of is not None}
     assert aliases == {"main/y/then_branch/t": "main/y", "main/y/else_branch/v": "main/y"}
 
 
-def test_states_of_a_loop_that_change_places_are_copied_aside() -> None:
+def test_states_that_a_loop_swaps_are_copied_first() -> None:
     assert {"p/next p", "p/next q"} <= set(rows(imported(loop(swaps=True))))
     assert "p/next p" not in rows(imported(loop()))
 
@@ -175,7 +175,7 @@ def test_all_that_inputs_leave_open_is_requested_in_one_sentence_with_options_th
     assert {name: size for name, (_, size) in rows(found).items()} == {"x": 256, "y": 256} | dict.fromkeys("mzwn", 64)
 
 
-def test_the_shape_of_an_input_must_fit_what_the_model_says_of_it() -> None:
+def test_the_shape_of_an_input_must_agree_with_the_model() -> None:
     data = model([node("Neg", "x", "y")], [value("x", (None, 4))], [value("y", None)])
     assert rows(imported(data, dims={"x": (8, 4)}))["y"][1] == 128
     assert rows(imported(data, dims="x=8,4"))["y"][1] == 128
@@ -243,14 +243,14 @@ def test_a_stacked_output_has_one_entry_for_each_trip_of_the_loop() -> None:
     assert rows(imported(data))["y"][1] == 128
 
 
-def test_functions_of_a_model_are_replaced_by_what_they_do() -> None:
+def test_calls_of_functions_are_replaced_by_the_bodies_of_the_functions() -> None:
     opsets = [helper.make_opsetid("", 17)]
     twice = helper.make_function("own", "Twice", ["a"], ["b"], [node("Neg", "a", "t"), node("Neg", "t", "b")], opsets)
     whole = graph([helper.make_node("Twice", ["x"], ["y"], domain="own")], [X], [Y])
     assert len(imported(of_graph(whole, functions=[twice])).problem.buffers) == 3
 
 
-def test_functions_that_call_each_other_twice_again_and_again_are_refused() -> None:
+def test_functions_whose_nested_calls_grow_exponentially_are_refused() -> None:
     opsets = [helper.make_opsetid("", 17), helper.make_opsetid("own", 1)]
     calls = [
         [
@@ -341,7 +341,7 @@ def test_a_newer_opset_is_named() -> None:
         ),
     ],
 )
-def test_a_wrong_model_is_refused_with_place_rule_and_value(data: bytes, sentence: str) -> None:
+def test_a_wrong_model_is_refused_with_location_rule_and_value(data: bytes, sentence: str) -> None:
     with pytest.raises(InputError) as error:
         imported(data)
     assert error.value.sentences[0].startswith(sentence)
@@ -393,7 +393,7 @@ def test_a_quantised_tensor_has_the_shape_of_its_input(domain: str) -> None:
     )
 
 
-def test_only_sizes_with_which_a_model_can_be_read_are_advised() -> None:
+def test_only_sizes_with_which_the_model_can_be_read_are_suggested() -> None:
     cut = [helper.make_node("Pad", ["x", "pads"], ["y"])]
     whole = graph(cut, [value("x", ("n",))], [value("y", None)])
     whole.initializer.append(numpy_helper.from_array(np.array([-5, 0]), "pads"))

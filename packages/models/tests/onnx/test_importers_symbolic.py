@@ -128,7 +128,7 @@ def plain_sizes(data: bytes, dims: Values) -> dict[str, int]:
         (RELAX, {"n": SymbolRange(max=70)}, {}),
     ],
 )
-def test_each_size_is_an_expression_that_is_what_plain_numbers_give(
+def test_each_symbolic_size_evaluates_to_the_size_of_the_concrete_model(
     data: bytes, ranges: dict[str, SymbolRange], names: dict[str, str]
 ) -> None:
     problem = read_symbolic(data, None, ranges)
@@ -139,7 +139,7 @@ def test_each_size_is_an_expression_that_is_what_plain_numbers_give(
     assert sum(isinstance(row.size, str) for row in problem.buffers) >= 3
 
 
-def test_the_range_of_a_symbol_is_what_is_given_or_what_the_file_says() -> None:
+def test_the_range_of_a_symbol_comes_from_the_caller_or_else_from_the_file() -> None:
     assert read_symbolic(EXPORTED, None, {}).symbols == {"s77": SymbolRange(min=2, max=64)}
     given = SymbolRange(min=4, multiple_of=4)
     assert read_symbolic(EXPORTED, None, {"s77": given}).symbols == {"s77": given}

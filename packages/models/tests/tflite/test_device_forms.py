@@ -37,7 +37,7 @@ def form_of(found: Converted) -> str | None:
     return None if found.deployment is None else found.deployment.form
 
 
-def test_another_order_is_taken_where_it_gains() -> None:
+def test_another_order_is_written_where_it_lowers_the_peak() -> None:
     found = deployed(two_halves())
     assert (form_of(found), found.deployment and found.deployment.macs_ratio) == ("ordered", 1.0)
     assert found.arena is not None
@@ -45,7 +45,7 @@ def test_another_order_is_taken_where_it_gains() -> None:
     assert found.arena.head < found.given.head
 
 
-def test_the_given_model_stays_where_nothing_is_gained(tmp_path: Path, capfd: Captured) -> None:
+def test_the_given_model_is_kept_where_no_form_of_it_is_better(tmp_path: Path, capfd: Captured) -> None:
     found = deployed(KWS)
     assert (form_of(found), found.files[0].data) == ("given", KWS)
     given, target = tmp_path / "kws.tflite", tmp_path / "out.tflite"

@@ -54,7 +54,7 @@ def image_of_uint8(channels: int, first: int) -> bytes:
 
 
 @pytest.mark.slow
-def test_an_image_of_uint8_is_cut_behind_what_makes_it_int8(tmp_path: Path, capfd: Captured) -> None:
+def test_an_image_of_uint8_is_cut_after_its_conversion_to_int8(tmp_path: Path, capfd: Captured) -> None:
     given, target = tmp_path / "image.tflite", tmp_path / "small.tflite"
     given.write_bytes(image_of_uint8(1, 16))
     assert main(["convert", str(given), "-o", str(target), "--time-limit", "20"]) == 0

@@ -113,7 +113,7 @@ def test_the_importer_finds_the_same_problem_and_the_peak_of_the_plan(path: Path
     assert written.endswith(path.read_bytes())
 
 
-def test_a_plan_takes_the_place_of_the_one_in_the_file() -> None:
+def test_an_exported_plan_replaces_the_one_in_the_file() -> None:
     written = placed_by_hand(model(GRAPH, offline_plan=(0, 1, 4, 0, -1, 64, 128)))
     assert written.count(OFFLINE_PLAN.encode()) == 2  # the old one is still there, but nothing points at it
     read = as_vela_reads(written)

@@ -176,7 +176,7 @@ def test_the_state_of_a_while_is_alive_all_through_it() -> None:
     )
 
 
-def test_a_tensor_keeps_its_place_however_often_its_subgraph_is_run() -> None:
+def test_a_tensor_keeps_its_offset_in_all_runs_of_its_subgraph() -> None:
     inner = subgraph([tensor("a", (1, 4)), tensor("b", (1, 4))], [0], [1], [operator("RELU", [0], [1])])
     outer = [tensor("c", (), 6), X, Y, Z]
     runs = [operator("IF", [0, 1], [2], 1, 1), operator("IF", [0, 2], [3], 1, 1)]
@@ -187,7 +187,7 @@ def test_a_tensor_keeps_its_place_however_often_its_subgraph_is_run() -> None:
     assert shadow(found.operations, solve(found.problem)) == ()
 
 
-def test_tensors_without_a_name_of_their_own_are_named_by_their_place() -> None:
+def test_tensors_without_a_unique_name_are_named_by_their_index() -> None:
     found = read_tensors(chain(tensor("", (1,)), tensor("same", (1,)), tensor("same", (1,)), tensor("#x", (1,))))
     assert [row.id for row in found.tensors] == ["#0/0", "#0/1", "#0/2", "#0/3"]
 
@@ -198,7 +198,7 @@ def test_a_constant_output_is_a_copy() -> None:
     assert set(rows(found)) == {"x", "#copy of k"}
 
 
-def test_the_offline_plan_of_a_file_is_its_own_peak() -> None:
+def test_the_peak_of_the_offline_plan_in_a_file_is_reported() -> None:
     tensors = [X, tensor("k", (4,), constant=True), Y]
     graph = subgraph(tensors, [0], [2], [operator("ADD", [0, 1], [2])])
     assert imported(model(graph, offline_plan=(0, 1, 3, 0, -1, 16))).own_peak == 32
@@ -278,14 +278,14 @@ SMALL = subgraph([X, Y], [0], [1], [operator("RELU", [0], [1])])
         ),
     ],
 )
-def test_a_wrong_file_is_refused_with_place_rule_and_value(data: bytes, sentence: str) -> None:
+def test_a_wrong_file_is_refused_with_location_rule_and_value(data: bytes, sentence: str) -> None:
     with pytest.raises(InputError) as error:
         read(data, ModelOptions())
     assert error.value.sentences == (sentence,)
 
 
 @pytest.mark.slow
-def test_subgraphs_that_run_each_other_twice_again_and_again_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_subgraphs_whose_nested_calls_grow_exponentially_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("memplan_models.tflite.reader._MOST_DRAWN", 2000)
     graphs = [
         subgraph([X, Y, tensor("c", (), 6)], [0, 2], [1], [operator("IF", [2, 0, 2], [1], k + 1, k + 1)])

@@ -56,11 +56,11 @@ def text_model(side: int = 4, signature: tuple[int, ...] = (-1, -1, 4)) -> bytes
     return model(subgraph(rows, [0, 1], [11], operators), contents=contents)
 
 
-def test_open_dimensions_are_named_by_the_first_input_and_their_place() -> None:
+def test_open_dimensions_are_named_by_the_first_input_that_has_them_and_their_axis() -> None:
     assert open_dimensions(read_tensors(text_model())) == {"words.0": [(0, 0), (1, 0)], "words.1": [(0, 1), (1, 1)]}
 
 
-def test_shapes_follow_from_other_sizes_of_open_dimensions() -> None:
+def test_other_sizes_of_open_dimensions_change_the_shapes() -> None:
     found = with_sizes(read_tensors(text_model()), {"words.1": 7}).subgraphs[0].tensors
     shapes = {row.id: row.shape for row in found}
     assert (shapes["both"], shapes["flat"], shapes["scores"]) == ((1, 14, 4), (14, 4), (14, 5))

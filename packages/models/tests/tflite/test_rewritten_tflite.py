@@ -97,7 +97,7 @@ def test_tflite_micro_needs_half_the_arena() -> None:
     assert np.array_equal(run(data, 2 << 20), run(written, result.layers_peak // 2))
 
 
-def test_sizes_of_dimensions_are_for_other_formats() -> None:
+def test_sizes_of_dimensions_are_refused_for_this_format() -> None:
     data = mobilenet_v1(32, 4)
     with pytest.raises(FormatError, match="dims: must be given for models of ONNX"):
         rewritable(data, read_model_graph(data).graph, ModelOptions(dims={"batch": 1}))

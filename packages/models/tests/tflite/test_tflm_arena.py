@@ -163,7 +163,7 @@ def test_buffers_that_never_meet_share_the_start() -> None:
     assert offsets(problem((10, 0, 1), (20, 2, 3))) == [0, 0]
 
 
-def test_the_largest_is_placed_first_and_the_others_in_the_gaps() -> None:
+def test_the_largest_buffer_is_placed_first_and_the_others_fill_the_gaps() -> None:
     assert offsets(problem((10, 0, 1), (20, 1, 2), (30, 2, 3), (40, 3, 4), (50, 0, 1))) == [50, 70, 40, 0, 0]
 
 

@@ -63,7 +63,7 @@ def branched(times: int) -> bytes:
     ],
 )
 @pytest.mark.parametrize(("data", "name"), [(LATE, "CUSTOM"), (branched(1), "MEAN")], ids=["late", "branched"])
-def test_the_graph_of_a_model_has_as_much_alive_as_its_problem(data: bytes, name: str, options: ModelOptions) -> None:
+def test_the_graph_of_a_model_has_the_live_bytes_of_its_problem(data: bytes, name: str, options: ModelOptions) -> None:
     found = read_model(data, options=options.model_copy(update={"scratch": {name: GIVEN[name]}}))
     graph = graph_of_imported(found).graph
     plan = solve(found.problem)

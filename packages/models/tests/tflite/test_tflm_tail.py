@@ -24,7 +24,7 @@ RECORDED = {
 
 
 @pytest.mark.parametrize("name", RECORDED)
-def test_the_whole_arena_is_what_the_runtime_measured(name: str) -> None:
+def test_the_size_of_the_whole_arena_is_the_one_that_the_runtime_measured(name: str) -> None:
     assert whole_arena(read_model((MODELS / name).read_bytes())) == RECORDED[name]
 
 

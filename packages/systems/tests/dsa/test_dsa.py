@@ -114,7 +114,7 @@ def priced(*sizes: int, **fields: Any) -> Problem:
     ],
     ids=["on a neighbour", "where it costs less", "above what conflicts"],
 )
-def test_each_lies_where_it_pays_least(fields: Any, offsets: list[int]) -> None:
+def test_each_buffer_lies_where_it_costs_least(fields: Any, offsets: list[int]) -> None:
     plan = solve(priced(12, 8, 8, **fields), solver=NAME, time_limit_s=60)
     assert plan.placements.offset.tolist() == offsets
 

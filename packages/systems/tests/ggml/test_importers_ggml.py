@@ -62,7 +62,7 @@ def test_the_plan_of_ggml_is_in_the_file_and_valid(name: str, own: int) -> None:
     assert model.own_peak == own
 
 
-def test_the_peak_of_a_plan_is_what_the_adapter_reached_inside_of_ggml() -> None:
+def test_the_peak_of_a_plan_equals_the_one_that_the_adapter_measured_inside_ggml() -> None:
     rows = json.loads((Path(__file__).parents[4] / "integrations" / "ggml" / "table.json").read_text())
     (row,) = [row for row in rows if (row["model"], row["part"]) == ("lenet", "plain")]
     model = read_model(recorded("lenet"))
@@ -71,7 +71,7 @@ def test_the_peak_of_a_plan_is_what_the_adapter_reached_inside_of_ggml() -> None
     assert (plan.peak, plan.lower_bound) == (row["after"], row["bound"])
 
 
-def test_tensors_computed_in_place_are_one_buffer() -> None:
+def test_tensors_computed_in_place_share_one_buffer() -> None:
     assert lifetimes(read_model(chain("RELU"))) == {"t0": (-1, 1), "t1": (0, 3), "t3": (2, 4)}
     apart = read_model(chain("RELU"), options=ModelOptions(views="separate"))
     assert lifetimes(apart) == {"t0": (-1, 1), "t1": (0, 2), "t2": (1, 3), "t3": (2, 4)}
@@ -146,7 +146,7 @@ def test_a_dimension_that_a_graph_is_written_at_is_a_symbol() -> None:
         (written(tensor(0, 0, name="GPU#x#0"), tensor(1, 64), node(1, "RELU", 0)), r"must not be a copy between backe"),
     ],
 )
-def test_a_broken_graph_is_refused_with_place_and_rule(data: bytes, sentence: str) -> None:
+def test_a_broken_graph_is_refused_with_location_and_rule(data: bytes, sentence: str) -> None:
     with pytest.raises(InputError, match=sentence):
         read_model(data)
 

@@ -16,7 +16,7 @@ EXAMPLE: dict[str, Any] = {"problem": {"name": "example", "nodes": NODES, "edges
 
 
 @pytest.mark.parametrize(("solution", "sizes"), [({}, [5, 25]), ({"solution": [0, 0, 0]}, [10, 25])])
-def test_a_node_is_as_large_as_its_strategy_and_lives_while_it_does(solution: dict[str, Any], sizes: list[int]) -> None:
+def test_the_size_and_lifetime_of_a_node_are_those_of_its_strategy(solution: dict[str, Any], sizes: list[int]) -> None:
     data = json.dumps(EXAMPLE | solution).encode()
     assert detect(data) == "iopddl"
     problem = read_model(data, None, ModelOptions()).problem

@@ -64,7 +64,7 @@ def test_lifetimes_include_their_last_step() -> None:
     assert {(row.size, row.alignment) for row in aligned.problem.buffers} == {(128, 128)}
 
 
-def test_names_of_one_function_mean_nothing_in_another() -> None:
+def test_equal_names_in_different_functions_are_independent() -> None:
     function = PACKS.replace(b"@main", b"@other").replace(b"arith.constant 64 :", b"arith.constant 32 :")
     found = read_model(PACKS + function)
     assert [row.size for row in found.problem.buffers] == [64, 100, 64, 32, 100, 32]

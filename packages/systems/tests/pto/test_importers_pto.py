@@ -73,7 +73,7 @@ def test_a_tensor_read_in_every_iteration_whose_bytes_the_loop_reuses_is_named()
     assert message.startswith('buffers "%weights" and "%scratch" share bytes [0, 4096) of "vec", but both are alive in')
 
 
-def test_tiles_of_which_one_ends_in_the_next_one_are_named() -> None:
+def test_tiles_whose_ranges_partly_overlap_are_reported() -> None:
     wide = "!pto.tile_buf<loc=vec, dtype=f32, rows=17, cols=64, v_row=17, v_col=64, blayout=row_major>"
     data = kernel(tile("a", 0, wide), tile("b", 4096), step("tload", "%src", "%a"), step("tadd", "%a, %a", "%b"))
     (message,) = messages(data)
@@ -187,7 +187,7 @@ def test_tiles_without_addresses_are_planned_in_their_memories(seed: int) -> Non
         assert (len(kept), live_peak(alone)) == (len(mine), alive), memory
 
 
-def test_kernels_are_written_with_other_addresses_and_comments_stay() -> None:
+def test_kernels_are_written_with_new_addresses_and_their_comments_are_kept() -> None:
     data = kernel(
         "// %x = pto.alloc_tile : a comment",
         *FIRST,

@@ -76,13 +76,13 @@ def test_sizes_are_those_of_the_program_that_was_exported() -> None:
     )
 
 
-def test_a_loop_keeps_what_no_trip_changes_where_it_is() -> None:
+def test_a_loop_leaves_values_in_place_that_no_iteration_changes() -> None:
     recurrent = sizes(dump("recurrent"), b=2, t=5)
     assert [size for name, size in recurrent.items() if name.startswith("while")] == [64, 4 * 2 * 32, 4 * 5 * 2 * 32]
     assert recurrent["arg2"] == 128
 
 
-def test_sizes_without_names_are_called_by_their_argument_and_place() -> None:
+def test_unnamed_sizes_are_named_by_their_argument_and_axis() -> None:
     data = program(
         "%0 = stablehlo.tanh %arg0 : tensor<?x8xf32> loc(#loc3)",
         '%1 = "stablehlo.sort"(%0) <{dimension = 0 : i64}> ({',
@@ -122,7 +122,7 @@ def test_an_operator_without_a_shape_rule_is_refused_with_its_line(line: str, se
     assert sentence in str(error.value)
 
 
-def test_an_operator_without_a_rule_needs_none_where_its_result_has_known_sizes() -> None:
+def test_an_operator_without_a_shape_rule_is_accepted_where_its_result_has_known_sizes() -> None:
     data = program("%0 = stablehlo.mystery %arg0 : (tensor<?x8xf32>) -> tensor<4xf64>", "return %0 : tensor<4xf64>")
     assert sizes(data, **{"arg0.0": 4})["mystery.1"] == 64
 

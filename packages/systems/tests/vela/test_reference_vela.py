@@ -57,13 +57,13 @@ def drawn(seed: int) -> Problem:
 
 
 @pytest.mark.drawn
-def test_random_problems_are_placed_as_by_the_original() -> None:
+def test_random_problems_are_placed_like_the_original_places_them() -> None:
     problems = [drawn(seed) for seed in seeds(12)]
     assert [ours(problem) for problem in problems] == [original(problem) for problem in problems]
 
 
 @pytest.mark.parametrize("name", REAL)
-def test_real_problems_are_placed_as_by_the_original(name: str) -> None:
+def test_real_problems_are_placed_like_the_original_places_them(name: str) -> None:
     problem = read_problem((FOLDER / name).read_bytes(), name)
     assert ours(problem) == original(problem)
 

@@ -69,13 +69,13 @@ def test_no_plan_is_above_that_of_xla(data: bytes) -> None:
     assert plan.peak <= found.own_peak
 
 
-def test_events_are_steps_and_what_is_never_freed_lives_to_the_end() -> None:
+def test_events_become_steps_and_values_that_are_never_freed_live_to_the_end() -> None:
     found = read_model(dump({1: 10, 2: 20}, [(ALLOC, 1), (ALLOC, 2), (FREE, 1)]))
     assert rows(found) == {"1 op1": (0, 2, 10, None), "2 op2": (1, 3, 20, None)}
     assert found.own_peak is None
 
 
-def test_values_in_one_place_are_one_buffer_from_the_first_to_the_last() -> None:
+def test_values_at_one_offset_are_one_buffer_from_the_first_to_the_last() -> None:
     trace: list[Event] = [(ALLOC, 1), (FREE, 1), (SHARE, 2, 1), (ALLOC, 3), (FREE, 2), (FREE, 3)]
     found = read_model(dump({1: 10, 2: 30, 3: 5}, trace, offsets={1: 0, 2: 0, 3: 64}))
     assert rows(found) == {"1 op1": (0, 4, 30, None), "3 op3": (3, 5, 5, None)}
@@ -147,7 +147,7 @@ def broken_events(*events: Event) -> bytes:
         (text(" value: <1 a @0> (size=64)\n", ""), "line 5: must be a value with size and offset, got"),
     ],
 )
-def test_errors_are_reported_with_their_place(data: bytes, sentence: str) -> None:
+def test_errors_state_their_location(data: bytes, sentence: str) -> None:
     with pytest.raises(FormatError, match=sentence):
         read_model(data, "dump.hlo.pb")
 

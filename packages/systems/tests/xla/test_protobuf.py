@@ -48,7 +48,7 @@ def test_all_integers_of_64_bits_are_read(value: int) -> None:
         (field(1, "x"), "root.count: must be an integer"),
     ],
 )
-def test_errors_are_reported_with_their_place(data: bytes, sentence: str) -> None:
+def test_errors_of_protobuf_state_their_location(data: bytes, sentence: str) -> None:
     with pytest.raises(FormatError, match=sentence):
         ProtobufMessage.root(data, "root").integer(1, "count")
 

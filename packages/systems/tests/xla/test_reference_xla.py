@@ -21,7 +21,7 @@ def offsets(rows: Rows, planner: str = "best-fit-by-size", alignment: int = 1) -
 # The first three: xla/service/heap_simulator/heap_simulator_test.cc, GlobalDecreasingSizeBestFitHeapTest.
 
 
-def test_the_largest_comes_first() -> None:
+def test_the_largest_buffer_is_placed_first() -> None:
     assert offsets({"a": (10, 0, 4), "b": (30, 1, 5), "c": (20, 2, 6), "d": (40, 3, 7)}) == [90, 40, 70, 0]
 
 
@@ -45,11 +45,11 @@ def test_of_several_equal_gaps_the_lowest_is_taken() -> None:
     assert offsets(rows | {"late": (2, 2, 9)}) == [0, 9, 17, 22, 26, 0]
 
 
-def test_of_equal_sizes_the_longest_alive_comes_first_then_the_first() -> None:
+def test_among_equal_sizes_the_longest_lifetime_comes_first_then_the_first_buffer() -> None:
     assert offsets({"a": (8, 1, 2), "b": (8, 0, 3), "c": (8, 1, 2)}) == [8, 0, 16]
 
 
-def test_by_life_the_longest_alive_comes_first() -> None:
+def test_the_order_by_lifetime_starts_with_the_longest() -> None:
     rows = {"large": (10, 1, 2), "long": (2, 0, 3)}
     assert offsets(rows, "best-fit-by-life") == [2, 0]
     assert offsets(rows, "best-fit-by-size") == [0, 10]

@@ -127,7 +127,7 @@ def test_executorch_itself_finds_no_overlap(attention: Any, tokens: Any, caplog:
     assert any("reuses storage for" in record.message for record in caplog.records)
 
 
-def test_plans_come_from_a_service(server: Running, attention: Any, tokens: Any, by_greedy: Any) -> None:
+def test_plans_can_come_from_a_service(server: Running, attention: Any, tokens: Any, by_greedy: Any) -> None:
     algorithm = MemplanAlgorithm(Source(f"http://127.0.0.1:{server.port}", time_limit_s=5))
     ours = compiled(exported(attention, tokens), planned_by(algorithm))
     assert algorithm.planned[0].plan is not None

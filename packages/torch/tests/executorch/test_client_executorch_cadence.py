@@ -79,7 +79,7 @@ def test_less_is_spilled_and_the_program_computes_the_same(
     torch.testing.assert_close(found.clone(), attention(tokens))
 
 
-def test_executorch_plans_by_itself_while_the_service_is_away(
+def test_executorch_falls_back_to_its_own_planner_without_the_service(
     attention: Any, tokens: Any, config: Any, stock: Any
 ) -> None:
     with socket.socket() as taken:
@@ -118,7 +118,7 @@ class Constrained:
         return [(spec.mem_id, spec.mem_offset) for spec in specs]
 
 
-def test_a_pinned_spec_lies_where_it_is_pinned() -> None:
+def test_a_pinned_spec_lies_at_its_pin() -> None:
     asked = Constrained(64, 64)
     asked.constraints.add_absolute_placement_constraint(asked.nodes[0], 2, 128)
     asked.constraints.add_absolute_placement_constraint(asked.nodes[1], 2)
@@ -126,7 +126,7 @@ def test_a_pinned_spec_lies_where_it_is_pinned() -> None:
     assert asked.state.bufsizes == [0, 0, 192]
 
 
-def test_a_spec_is_not_put_where_it_is_blocked() -> None:
+def test_a_spec_is_not_placed_in_a_blocked_memory() -> None:
     asked = Constrained(64, 64)
     asked.constraints.add_mem_id_to_blocklist(asked.nodes[1].meta["spec"], 1)
     assert asked.plan() == [(1, 0), (2, 0)]

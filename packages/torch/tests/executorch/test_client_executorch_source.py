@@ -79,7 +79,7 @@ def test_a_service_that_cannot_now_is_away(status: int) -> None:
         Source(url, patience_s=0).plan(PROBLEM)
 
 
-def test_a_plan_in_which_buffers_overlap_is_not_handed_over() -> None:
+def test_a_plan_in_which_buffers_overlap_is_not_passed_to_executorch() -> None:
     both = b'{"id": "a", "pool": "default", "offset": 0}, {"id": "b", "pool": "default", "offset": 0}'
     body = b'{"status": "feasible", "placements": [' + both + b"]}"
     with answering(200, body) as url, pytest.raises(WrongAnswerError):

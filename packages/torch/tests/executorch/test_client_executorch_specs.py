@@ -82,7 +82,7 @@ def test_memory_of_submodules_counts_without_any_other_spec() -> None:
     assert planned(taken=(0, 40, 8)).bufsizes == (0, 40, 8)
 
 
-def test_nothing_to_place_takes_nothing() -> None:
+def test_a_graph_without_specs_takes_no_memory() -> None:
     assert planned().bufsizes == (0, 0)
 
 
@@ -90,14 +90,14 @@ def test_padding_is_behind_the_last_tensor_of_each_memory_in_use() -> None:
     assert planned(Tensor(16, [0, 1]), Tensor(16, [0, 1], mem_id=3), padding=64).bufsizes == (0, 80, 0, 80)
 
 
-def test_a_spec_stays_in_the_memory_that_it_was_given() -> None:
+def test_a_spec_stays_in_its_given_memory() -> None:
     near, far = Tensor(16, [0, 1]), Tensor(32, [0, 1], mem_id=2)
     found = planned(near, far)
     assert (found.places[near].mem_id, found.places[far].mem_id) == (1, 2)
     assert found.bufsizes == (0, 16, 32)
 
 
-def test_tensors_of_no_bytes_get_a_place() -> None:
+def test_tensors_of_no_bytes_get_an_offset() -> None:
     nothing, something = Tensor(0, [0, 4]), Tensor(16, [0, 4])
     found = planned(nothing, something)
     assert found.places[nothing].mem_id == 1

@@ -23,7 +23,7 @@ def test_a_pad_of_torch_begins_with_its_last_axis() -> None:
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.slow
-def test_exported_programs_say_what_their_schemas_do() -> None:
+def test_exported_programs_have_the_attributes_of_their_schemas() -> None:
     torch = pytest.importorskip("torch")
     layers = torch.nn.Sequential(torch.nn.Conv2d(3, 6, 3, 2, 1, groups=3), torch.nn.ReLU(), torch.nn.MaxPool2d(2))
     program = torch.export.export(layers.eval(), (torch.zeros(1, 3, 8, 8),)).run_decompositions()

@@ -65,19 +65,19 @@ def test_every_operation_makes_a_buffer() -> None:
     assert solve(found.problem).peak == 256
 
 
-def test_a_view_has_the_storage_of_what_it_looks_at() -> None:
+def test_a_view_has_the_storage_of_its_base() -> None:
     program = exported(lambda x: x.exp().t().sin(), X)
     assert sizes(read_exported(program)).keys() == {"inputs_0", "exp", "sin"}
     assert read_exported(program).views == ViewFacts(aliases=1, alias_bytes=128)
     assert sizes(read_exported(program, ModelOptions(views="separate"))).keys() == {"inputs_0", "exp", "t", "sin"}
 
 
-def test_a_list_of_views_has_the_storage_of_what_they_look_at() -> None:
+def test_a_list_of_views_has_the_storage_of_their_bases() -> None:
     found = read_exported(exported(lambda x: torch.mul(*x.exp().chunk(2)), X))
     assert statements(found)[-1] == ("aten.mul.Tensor", ("exp",), ("mul",))
 
 
-def test_a_reshape_is_a_view_where_it_cannot_be_a_copy() -> None:
+def test_a_reshape_is_a_view_where_it_never_copies() -> None:
     together = read_exported(exported(lambda x: x.exp().reshape(32).sin(), X))
     assert "reshape" not in sizes(together)
     apart = read_exported(exported(lambda x: x.exp().t().reshape(32).sin(), X))
@@ -95,7 +95,7 @@ def test_a_tensor_changed_in_place_is_both_read_and_written() -> None:
     assert solve(found.problem).peak == 256
 
 
-def test_parameters_are_constants_and_what_changes_them_makes_them_state() -> None:
+def test_parameters_are_constants_unless_an_operation_changes_them() -> None:
     class Counter(torch.nn.Module):  # type: ignore[misc]  # the package is untyped
         def __init__(self) -> None:
             super().__init__()

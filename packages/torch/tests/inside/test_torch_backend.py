@@ -50,7 +50,7 @@ def test_a_compiled_step_has_the_bits_of_eager_mode(name: str, capacity: str | N
         assert torch.equal(value.grad, expected.grad)
 
 
-def test_a_graph_that_ran_keeps_nothing() -> None:
+def test_a_graph_keeps_no_memory_after_its_run() -> None:
     model = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.ReLU())
     torch._dynamo.reset()
     made = torch.compile(model, backend=memplan, options={"inner": "eager"})(torch.ones(2, 4))
@@ -59,7 +59,7 @@ def test_a_graph_that_ran_keeps_nothing() -> None:
     assert kept.expired()
 
 
-def test_inductor_keeps_its_own_parts_unless_others_need_less() -> None:
+def test_the_partition_of_inductor_is_kept_unless_another_needs_less() -> None:
     def layers(x: Any, *weights: Any) -> Any:
         for weight in weights:
             x = torch.tanh(x @ weight)
@@ -86,7 +86,7 @@ def test_inductor_keeps_its_own_parts_unless_others_need_less() -> None:
 
 
 @pytest.mark.parametrize("name", ["untied", "unet"])
-def test_a_capacity_is_held_or_it_is_said_that_it_is_not(name: str) -> None:
+def test_a_capacity_is_kept_or_its_excess_is_reported(name: str) -> None:
     torch.manual_seed(1)
     inner, inputs = MODELS[name]()
     model = Network(lambda own, *given: own.inner(*given).square().mean(), inner=inner)
@@ -132,7 +132,7 @@ def test_a_capacity_that_cannot_be_held_is_refused(trains: bool) -> None:
         compiled(torch.ones(8, 64))
 
 
-def test_torch_finds_the_backend_by_its_name_among_entry_points(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_torch_finds_the_backend_by_its_entry_point(monkeypatch: pytest.MonkeyPatch) -> None:
     project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
     rows = project["entry-points"]["torch_dynamo_backends"]
     found = [EntryPoint(name, value, "torch_dynamo_backends") for name, value in rows.items()]

@@ -192,7 +192,7 @@ def test_the_modules_to_checkpoint_make_a_step_fit() -> None:
     assert best.recomputed is None or best.recomputed <= capacity
 
 
-def test_an_answer_says_what_is_alive_where_it_is_made() -> None:
+def test_an_answer_lists_what_is_alive_at_the_peak_with_its_source_line() -> None:
     model, inputs = Language(2, 32, 4), (tokens(32, 4),)
     answer = fits(model, inputs, loss=summed, optimizer="adamw", capacity="1GiB", context="300MiB", cublas_workspace=0)
     assert answer.fits is True

@@ -30,7 +30,7 @@ DIVISIONS = {str(1 << k): 4 for k in range(16)}
         ({"parts": 4, "largest_split": 32 * MIB}, {"max_split_size": 32 * MIB, "roundup_power2_divisions": DIVISIONS}),
     ],
 )
-def test_the_simulator_places_each_block_where_a_snapshot_has_it(plain: Any, settings: Any, cut: int) -> None:
+def test_the_simulator_places_each_block_at_the_address_in_the_snapshot(plain: Any, settings: Any, cut: int) -> None:
     draw, allocator = Random(7), PlainAllocator(**plain)
     live: list[int] = []
     for k in range(500):
@@ -93,7 +93,7 @@ def test_graphs_in_turns_keep_what_they_made_and_share_the_rest() -> None:
         ("cuda", [60, 50, -60, 70], 60 + 50 + 70),
     ],
 )
-def test_settings_change_what_is_reserved(text: str, asked: list[int], reserved: int) -> None:
+def test_settings_of_the_allocator_change_the_reserved_bytes(text: str, asked: list[int], reserved: int) -> None:
     allocator = CachingAllocator(
         200 * MIB if "threshold" in text or asked[0] == 60 else None, None if text == "cuda" else settings_of(text)
     )

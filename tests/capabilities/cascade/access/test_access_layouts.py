@@ -180,7 +180,7 @@ CHECKED = STREAMED.model_copy(update={"check": True})
 MAPS = {"access_rows": [1, 1, -1, 1], "access_columns": [1, 1, -1, 1]}
 
 
-def test_an_operation_of_the_callers_own_runs_in_stripes_by_the_maps_that_it_is_given() -> None:
+def test_a_custom_operation_runs_in_stripes_by_its_given_maps() -> None:
     graph = chain(CONV, own("my.median", **MAPS, macs=9, mixes=False), CONV)
     read = access_graph(graph).operations[1]
     assert (read.role, read.macs, read.reads[0].channels) == ("striped", 9, "same")

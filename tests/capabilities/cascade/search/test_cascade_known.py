@@ -115,7 +115,7 @@ def test_bounds_leave_points_out() -> None:
     assert cascade(graph, CascadeOptions(fit=1_000)).points == ()
 
 
-def test_barriers_and_what_was_looked_at_are_reported() -> None:
+def test_barriers_and_the_number_of_examined_regions_are_reported() -> None:
     result = cascade(NETWORKS["efficientnet_b0"](), CascadeOptions(macs=1.0))
     assert result.exhausted.intervals
     assert result.exhausted.evaluated > 0
@@ -154,7 +154,7 @@ def test_a_global_pool_inside_a_block_is_reported_as_the_barrier_that_binds() ->
 
 
 @pytest.mark.parametrize("is_late", [False, True])
-def test_several_heads_end_one_region_whatever_their_order(is_late: bool) -> None:
+def test_several_heads_end_one_region_in_any_order(is_late: bool) -> None:
     net = Network()
     trunk = net.conv(net.conv(net.input(64, 64, 3), 16, 3, 2), 16, 3)
     deep = net.conv(trunk, 32, 3, 2) if is_late else None

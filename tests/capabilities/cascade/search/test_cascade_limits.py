@@ -174,7 +174,7 @@ def test_the_deeper_a_region_without_rolling_the_more_is_made_again(depth: int) 
     assert again not in [point.macs for point in shallow.points]
 
 
-def test_without_rolling_nothing_is_kept_from_step_to_step() -> None:
+def test_without_rolling_no_rows_are_kept_between_steps() -> None:
     plain = cascade(five_operations(), CascadeOptions(rolling=False))
     regions = [region for point in plain.points for region in point.cascade.regions]
     assert {hold.mode for region in regions for hold in region.holds.values()} <= {"recompute", "whole"}
@@ -188,7 +188,7 @@ def test_without_rolling_nothing_is_kept_from_step_to_step() -> None:
 
 @pytest.mark.drawn
 @pytest.mark.parametrize("seed", seeds(24))
-def test_no_limit_of_the_depth_finds_what_no_deeper_one_finds(seed: int) -> None:
+def test_a_search_without_a_depth_limit_finds_at_least_the_result_of_each_limit(seed: int) -> None:
     rng = random.Random(seed)
     graph = DRAWN[seed % 4](rng)
     options = CascadeOptions(input=rng.choice(["resident", "streamed"]), output=rng.choice(["resident", "streamed"]))
@@ -245,7 +245,7 @@ def test_a_sweep_has_what_each_combination_finds_alone_and_answers_with_the_lowe
     assert table[4] == "4 of 4 combinations; the one with the lowest peak:"
 
 
-def test_combinations_for_which_there_is_no_time_are_counted() -> None:
+def test_combinations_that_were_not_tried_in_time_are_counted() -> None:
     found = cascade(two_convolutions(), CascadeOptions(sweep={"stripe": (1, 2, 3)}, time_limit_s=1e-6))
     assert (found.combinations, len(found.swept)) == (3, 1)
     assert "1 of 3 combinations; the one with the lowest peak:" in lines(found)

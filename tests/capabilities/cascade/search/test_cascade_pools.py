@@ -29,7 +29,7 @@ def blocks() -> OperationGraph:
     return net.graph()
 
 
-def test_whole_tensors_go_to_the_slow_memory_and_what_moves_is_reported() -> None:
+def test_whole_tensors_go_to_the_slow_memory_and_transfers_are_reported() -> None:
     options = CascadeOptions(pools=(("fast", 500), ("slow", 100_000)), check=True)
     result = cascade(blocks(), options)
     assert len(result.checked) == len(result.points) > 3

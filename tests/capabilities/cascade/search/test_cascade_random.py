@@ -63,7 +63,7 @@ def test_random_regions_are_equal_by_value_and_one_row_less_fails() -> None:
 
 
 @pytest.mark.drawn
-def test_the_kernels_count_what_their_plain_twins_count() -> None:
+def test_the_kernels_count_the_same_as_their_reference_implementations_in_python() -> None:
     for seed in seeds(12, 60):
         rng = random.Random(seed)
         graph = random_blocks(rng) if seed % 3 == 0 else random_network(rng)

@@ -133,7 +133,7 @@ def _blocks(count: int) -> OperationGraph:
     return net.graph()
 
 
-def test_heads_that_run_in_turns_are_put_behind_each_other() -> None:
+def test_interleaved_heads_are_put_one_after_the_other() -> None:
     graph = heads_in_turns()
     result = cascade(graph, CascadeOptions(macs=1.0, check=True))
     point = result.points[-1]
@@ -154,7 +154,7 @@ def test_branches_are_ordered_by_what_regions_need_where_the_input_comes_in_piec
     assert result.points[-1].peak == result.points[-1].estimate == 123_268
 
 
-def test_operations_that_must_run_after_others_still_do() -> None:
+def test_operations_with_a_required_order_keep_it() -> None:
     net = Network()
     x = net.conv(net.input(24, 24, 3), 8)
     left, right = net.conv(x, 16), net.conv(x, 16)

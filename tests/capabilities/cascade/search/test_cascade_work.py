@@ -33,7 +33,7 @@ def test_workspace_of_all_operations_is_added_to_each_peak(make: type[OperationG
     assert any(region.kind != "whole" for region in heavy.points[-1].regions)
 
 
-def test_workspace_of_an_operation_counts_while_it_runs() -> None:
+def test_the_workspace_of_an_operation_counts_while_it_runs() -> None:
     graph = networks.two_convolutions()
     plain = searched(graph)
     for v in range(len(graph.ops)):

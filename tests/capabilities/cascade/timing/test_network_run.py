@@ -39,7 +39,7 @@ def alone(graph: AccessGraph, v: int, rows: int = 10**6, columns: int = 10**6, c
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_the_arithmetic_of_steps_is_what_regions_count(seed: int) -> None:
+def test_the_steps_and_the_regions_count_the_same_arithmetic(seed: int) -> None:
     rng = random.Random(seed)
     graph = random_blocks(rng) if seed % 3 == 0 else random_network(rng)
     options = CascadeOptions()

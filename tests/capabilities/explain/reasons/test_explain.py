@@ -146,7 +146,7 @@ def test_buffers_confined_to_one_of_two_pools_are_the_reason() -> None:
     assert found.pool == "fast"
 
 
-def test_a_cancelled_explanation_says_what_is_known() -> None:
+def test_a_cancelled_explanation_states_what_is_known() -> None:
     cancelled = threading.Event()
     problem = full_load(0, 14)
     peak = solve(problem, time_limit_s=20).peak or 0

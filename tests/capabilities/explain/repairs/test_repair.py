@@ -88,7 +88,7 @@ def told(changes: tuple[RepairChange, ...]) -> list[tuple[Any, ...]]:
     return [(change.kind, change.buffers) for change in changes]
 
 
-def test_an_operation_in_place_is_the_first_repair() -> None:
+def test_running_an_operation_in_place_is_the_first_repair() -> None:
     rows = [{"id": "x", "size": 10, "start": 0, "end": 2}, {"id": "y", "size": 10, "start": 1, "end": 3}]
     found = repairs(Problem.model_validate({"buffers": rows, "pools": [{"size": 15}]}))
     assert (found.status, found.fewest, found.proved) == ("repaired", 1, True)
@@ -206,7 +206,7 @@ def pool_of(size: int, *rows: dict[str, Any]) -> Problem:
 
 
 @pytest.mark.parametrize("rule", [{"no_cross": 8}, {"offset_mod": {"modulus": 8, "remainder": 4}}])
-def test_a_buffer_in_place_of_another_keeps_its_rules(rule: dict[str, Any]) -> None:
+def test_a_buffer_placed_over_another_keeps_its_rules(rule: dict[str, Any]) -> None:
     below = {"id": "c", "size": 3, "start": 0, "end": 3, "offset": 0}
     first, second = {"id": "a", "size": 8, "start": 0, "end": 2}, {"id": "b", "size": 8, "start": 1, "end": 3, **rule}
     problem = pool_of(12, first, second, below)

@@ -93,7 +93,7 @@ def test_repairs_know_the_orders_inside() -> None:
     assert (nothing.repairs, nothing.least_live_peak, nothing.proved) == ((), 107, True)
 
 
-def test_no_certificate_is_written_for_what_orders_inside_decide() -> None:
+def test_no_certificate_is_written_if_the_bound_depends_on_orders_inside_regions() -> None:
     found = certify_order(CALL, order_operations(CALL, deterministic=True))
     assert (found.text, found.reason) == (None, "the bound is by ops[0], whose regions have orders of their own")
 
@@ -127,7 +127,7 @@ ROOT = Path(__file__).parents[4]
 GRAPHS = ROOT / "examples" / "graphs"
 
 
-def test_the_command_writes_what_the_checker_takes(tmp_path: Path) -> None:
+def test_the_checker_accepts_the_certificates_that_the_command_writes(tmp_path: Path) -> None:
     graph, proof, told = GRAPHS / "synth_intree100_s0.json", tmp_path / "order.proof", tmp_path / "order.json"
     assert main(["order", str(graph), "-o", str(proof), "-o", str(told), "-q"]) == 0
     facts = json.loads(told.read_text())

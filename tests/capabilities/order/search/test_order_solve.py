@@ -87,7 +87,7 @@ def test_no_start_is_better_than_the_result() -> None:
         assert result.lower_bound <= result.peak == peak_of(graph, result.order)
 
 
-def test_a_search_ends_at_its_limit_and_when_it_is_cancelled() -> None:
+def test_a_search_of_orders_ends_at_its_limit_and_when_it_is_cancelled() -> None:
     graph = layered_graph(random.Random(1), 1500, 40)
     order_operations(graph_from({}))
     started = time.monotonic()
@@ -132,7 +132,7 @@ def test_a_bound_that_its_witness_does_not_bear_out_never_leaves(bound: int, wit
         check_bound(graph, 4, bound, witness)
 
 
-def test_a_deterministic_search_gives_one_result() -> None:
+def test_a_deterministic_search_repeats_its_result() -> None:
     graph = layered_graph(random.Random(3), 150, 10)
     first, second = (order_operations(graph, time_limit_s=0.5, deterministic=True) for _ in range(2))
     assert first == second
@@ -197,7 +197,7 @@ class _Counted(list[int]):
         return super().__iter__()
 
 
-def test_siblings_are_found_in_two_looks_at_all_macros() -> None:
+def test_siblings_are_found_in_two_passes_over_all_macros() -> None:
     macros = single_macros(layered_graph(random.Random(1), 300, 8))
     part = part_of(macros, list(range(len(macros.macros))), lambda _: False, macros.start)
     members = _Counted(range(len(part.members)))

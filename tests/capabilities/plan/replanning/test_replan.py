@@ -64,7 +64,7 @@ def test_few_moves_are_the_fewest_by_brute_force() -> None:
     assert judged > 12
 
 
-def test_buffers_whose_places_still_fit_stay_and_that_is_proved() -> None:
+def test_buffers_whose_old_offsets_still_fit_stay_and_that_is_proved() -> None:
     old_problem = public_problems.problem("executorch/mobilenet_v2.csv")
     old = solve(old_problem, time_limit_s=5)
     same = replan(old_problem, old)
@@ -167,7 +167,7 @@ def test_aliases_follow_and_groups_stay_whole() -> None:
     assert (plan.kept.stayed, plan.kept.moved) == (3, 0)
 
 
-def test_a_pool_in_which_nothing_lay_may_be_gone() -> None:
+def test_an_empty_pool_of_the_old_plan_may_be_missing() -> None:
     rows = FEW, {**FEW, "id": "b"}
     old = solve(of(*rows, pools=[{"name": "fast"}, {"name": "slow"}]))
     plan = replan(of(*rows, pools=[{"name": "fast"}]), old)
@@ -175,7 +175,7 @@ def test_a_pool_in_which_nothing_lay_may_be_gone() -> None:
     assert (plan.status, plan.kept.moved) == ("optimal", 0)
 
 
-def test_a_plan_that_costs_more_to_keep_places_has_no_bounds_of_the_cheapest() -> None:
+def test_a_costlier_plan_that_keeps_offsets_claims_no_bounds_of_the_cheapest() -> None:
     rows = [
         {"id": 0, "size": 6, "start": 3, "end": 5},
         {"id": 1, "size": 2, "start": 0, "end": 2, "alignment": 2},
@@ -186,7 +186,7 @@ def test_a_plan_that_costs_more_to_keep_places_has_no_bounds_of_the_cheapest() -
     assert verify(problem, replan(problem, Plan.model_validate({"placements": places}))) == ()
 
 
-def test_keeping_places_never_raises_the_cost() -> None:
+def test_keeping_offsets_never_raises_the_cost() -> None:
     pools = [{"name": "fast", "size": 8, "cost": 1}, {"name": "slow", "cost": 5}]
     rows = [{"id": k, "size": 4, "start": 0, "end": 2, "traffic": 10 * k} for k in range(4)]
     problem = of(*rows, pools=pools, objective="cost")
@@ -199,7 +199,7 @@ def test_keeping_places_never_raises_the_cost() -> None:
 @pytest.mark.parametrize(
     "old", [None, Plan(), Plan.model_validate({"placements": [{"id": 9, "pool": "x", "offset": 3}]})]
 )
-def test_an_old_plan_without_usable_placements_keeps_no_buffer_in_place(old: Plan | None) -> None:
+def test_an_old_plan_without_usable_placements_keeps_no_buffer(old: Plan | None) -> None:
     plan = replan(of(FEW), old)
     assert plan.kept is not None
     assert (plan.kept.stayed, plan.kept.moved, plan.kept.proved) == (0, 0, True)
@@ -233,7 +233,7 @@ def test_parts_of_a_peak_are_numbers(eps: str | float) -> None:
         replan(of(FEW), OLD, eps=eps)
 
 
-def test_a_cancelled_re_plan_returns_what_it_has() -> None:
+def test_a_cancelled_re_plan_returns_its_best_plan_so_far() -> None:
     problem = public_problems.problem("minimalloc/A.1048576.csv")
     cancelled = threading.Event()
     cancelled.set()
@@ -241,7 +241,7 @@ def test_a_cancelled_re_plan_returns_what_it_has() -> None:
     assert plan.status in ("feasible", "unknown", "optimal")
 
 
-def test_pins_of_the_problem_hold_whatever_the_old_plan_says() -> None:
+def test_pins_of_the_problem_override_the_old_plan() -> None:
     problem = of(
         FEW | {"offset": 4}, {"id": "b", "size": 4, "start": 0, "end": 4}, {"id": "c", "size": 4, "start": 0, "end": 4}
     )
@@ -266,14 +266,14 @@ def test_covers_are_cheapest_on_stars_and_bounds_hold() -> None:
         assert all(a in cover.chosen or b in cover.chosen for a, b in pairs)
 
 
-def test_a_million_old_placements_of_others_are_left_alone() -> None:
+def test_a_million_old_placements_of_other_buffers_are_ignored() -> None:
     rows = tuple({"id": f"x{k}", "pool": "default", "offset": k} for k in range(20_000))
     plan = replan(of(FEW), Plan.model_validate({"placements": list(rows)}))
     assert plan.peak == 4
     assert rows_of(of(FEW))["buffers"][0]["id"] == "a"
 
 
-def test_the_same_places_are_kept_where_work_is_counted() -> None:
+def test_counted_work_keeps_the_same_placements_in_each_run() -> None:
     problem = public_problems.problem("iree/light_densenet121_pack1_transient.csv")
     old = solve(problem, time_limit_s=5, deterministic=True)
     new = changed(problem, 3, 0.1)
@@ -308,7 +308,7 @@ def test_a_new_buffer_beside_two_that_may_share_warns_of_no_number() -> None:
 
 
 @pytest.mark.slow
-def test_highs_is_not_tried_if_another_build_of_it_is_loaded() -> None:
+def test_highs_is_not_used_if_another_build_of_it_is_loaded() -> None:
     pytest.importorskip("ortools")
     program = (
         "import highspy\n"

@@ -38,7 +38,7 @@ def test_the_best_tiles_of_a_layer_are_those_of_an_enumeration(seed: int) -> Non
 
 @pytest.mark.drawn
 @pytest.mark.parametrize("seed", seeds(10))
-def test_the_closed_form_of_tiles_is_what_the_simulator_says(seed: int) -> None:
+def test_the_closed_form_of_tiles_agrees_with_the_simulator(seed: int) -> None:
     rng = random.Random(seed)
     graph, target = random_network(rng), drawn_machine(rng)
     for v, row in enumerate(graph.operations):
@@ -57,7 +57,7 @@ def test_the_closed_form_of_tiles_is_what_the_simulator_says(seed: int) -> None:
 
 @pytest.mark.drawn
 @pytest.mark.parametrize("seed", seeds(6))
-def test_a_pad_of_zeros_costs_what_a_convolution_that_pads_costs(seed: int) -> None:
+def test_padding_by_an_operation_costs_the_same_as_padding_in_a_convolution(seed: int) -> None:
     rng = random.Random(seed)
     rows, columns, channels = rng.randint(3, 9), rng.randint(3, 9), rng.randint(1, 3)
     (top, left, below, right), kernel, stride = (
@@ -159,7 +159,7 @@ def test_regions_move_less_than_operations_alone() -> None:
     assert best_of(graph, 6000, with_regions=True)[1] < best_of(graph, 6000, with_regions=False)[1]
 
 
-def test_a_first_pass_over_few_regions_brings_most_of_what_all_bring() -> None:
+def test_a_first_pass_over_few_regions_gains_most_of_the_gain_of_all() -> None:
     target = drawn_machine(random.Random(1)).with_capacity(60_000)
     search = NetworkSearch(network_of(mobilenet_v2(0.35, 144)), target, "traffic")
     (_, most), (few, states), *_ = PASSES
@@ -263,7 +263,7 @@ def test_a_layer_of_dory_in_three_memories_has_the_tiles_of_an_enumeration(seed:
     assert {move.source for move in found.transfers if move.tensor in found.far} <= {"L1", "L2", "L3"}
 
 
-def test_a_network_in_three_memories_has_a_place_for_all_in_the_second_one() -> None:
+def test_a_network_in_three_memories_has_offsets_for_all_tensors_in_the_second() -> None:
     target = Target.model_validate_json((EXAMPLES / "gap8_with_l3_like.json").read_bytes())
     fast, second, third = target.memories
     target = target.model_copy(update={"memories": (fast, second.model_copy(update={"capacity": 60_000}), third)})

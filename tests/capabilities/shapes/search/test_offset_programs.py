@@ -35,7 +35,7 @@ def programs_of(found: ShapesAnswer) -> OffsetPrograms:
     return OffsetPrograms(sizes=found.sizes, size_of=found.size_of, programs=found.programs)
 
 
-def test_nothing_overlaps_at_any_value_and_what_is_proved_is_true() -> None:
+def test_no_buffers_overlap_at_any_value_and_all_proofs_hold() -> None:
     counts: Counter[str] = Counter()
     assert [line for seed in range(12) for line in faults_of_plans(seed, counts)] == []
     assert min(counts["at every value"], counts["proved for all values"]) > 0
@@ -174,7 +174,7 @@ def test_drawn_answers_are_proved_and_no_false_mutant_is() -> None:
 
 
 @pytest.mark.parametrize("calls", [0, 1, 20])
-def test_once_time_is_over_nothing_more_is_decided(calls: int) -> None:
+def test_once_time_is_over_no_further_value_is_decided(calls: int) -> None:
     problem, left = problem_of("b*n", "max(n, 3*b)", "b*b", "n//2", "n"), iter(range(calls))
     answer = answered(problem)
     with pytest.raises(all_values.Undecided, match="time is over"):

@@ -62,7 +62,7 @@ def test_the_fan_out_with_its_lopsided_conflicts_gives_what_tvm_expects_of_it() 
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
-def test_of_equal_buffers_the_last_in_the_alphabet_comes_first(algorithm: str) -> None:
+def test_of_equal_buffers_the_last_in_alphabetical_order_comes_first(algorithm: str) -> None:
     problem = tvm.conflicting({"bi_a": 10, "bi_b": 10, "bi_c": 10}, {"bi_a": ["bi_b", "bi_c"], "bi_b": ["bi_c"]})
     offsets = {row.id: row.offset for row in plan(problem, algorithm).placements}
     assert offsets == {"bi_a": 20, "bi_b": 10, "bi_c": 0}
@@ -146,7 +146,7 @@ def test_a_pair_of_buffers_that_is_alive_together_twice_is_listed_twice() -> Non
     assert [list(info.conflicts) for info in task.buffers] == [[1, 1], [0, 0, 2], [1]]
 
 
-def test_a_planner_stops_when_it_is_told_to() -> None:
+def test_a_planner_stops_on_cancellation() -> None:
     def stop() -> None:
         raise StoppedError
 
