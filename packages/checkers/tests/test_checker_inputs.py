@@ -212,7 +212,7 @@ def test_the_checkers_and_memplan_accept_the_same_files(program: str, tmp_path: 
     assert status(program, tmp_path, text, FITS_NOT) == 0
 
 
-def test_equivalent_spellings_of_a_key_have_the_same_meaning(program: str, tmp_path: Path) -> None:
+def test_equivalent_forms_of_a_key_have_the_same_meaning(program: str, tmp_path: Path) -> None:
     text = problem(PAIR[0], PAIR[1] | {"alias_of": "a"}).replace("alias_of", "alias\\u005fof")
     assert status(program, tmp_path, text, FITS_NOT) == 3
     text = problem(*PAIR, may_share=[["a", "b"]]).replace("may_share", "may\\u005fshare")
