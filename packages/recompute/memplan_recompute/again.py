@@ -1,4 +1,4 @@
-"""Which operations may run again, and until when."""
+"""Rules for recomputation: which operations may run again, and until when."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ Behind = frozenset[int]
 
 
 def may_run_again(graph: OperationGraph) -> tuple[Behind | None, ...]:
-    """Return, for each operation, those behind which it must not run again; None if it never may.
+    """Return, for each operation, the operations after which it must not run again; None if it never may run again.
 
     An operation that runs again must find its inputs unchanged, and come before all that wait for it (`after`). What
     makes nothing, has regions or may run `once`, changes a tensor in place, or makes one that is changed so, runs once.

@@ -25,7 +25,7 @@ _NODES = 4_000
 
 
 class _Beside(NamedTuple):
-    """The bytes needed during an operation, and the removable tensors by cost for each byte.
+    """The bytes needed during an operation, and the tensors that may be removed meanwhile, by cost for each byte.
 
     `freed` and `cost` are the sums of the first ones, from none on.
     """
@@ -52,7 +52,7 @@ def work_beside(graph: OperationGraph) -> list[int]:
 
 
 def _in_parts(row: _Beside, first: int, above: int) -> int:
-    """Return the least cost of removing enough bytes, with the last tensor taken in part."""
+    """Return the least cost of removing enough bytes, where the last tensor may be removed in part."""
     freed, cost = row.freed, row.cost
     k = bisect_left(freed, freed[first] + above, first)
     if k == len(freed):
@@ -63,7 +63,7 @@ def _in_parts(row: _Beside, first: int, above: int) -> int:
 
 
 def _in_whole(row: _Beside, above: int, nodes: int) -> tuple[int, int]:
-    """Return the least cost of removing whole tensors, or 0 if the nodes run out, and the nodes left."""
+    """Return the least cost of removing whole tensors, and the nodes left; the cost is 0 if the nodes run out."""
     best, stack = row.cost[-1] + 1, [(0, above, 0)]
     while stack:
         nodes -= 1
@@ -114,7 +114,7 @@ class Away:
         return self._beside[v]
 
     def excess(self, limit: int) -> list[int]:
-        """Return, for each operation, the excess over a limit if everything surely useful stays."""
+        """Return, for each operation, its excess over a limit if every tensor stays that is useful in all orders."""
         return [row.needed - limit for row in self._beside]
 
     def least(self, limit: int) -> int | None:
@@ -122,7 +122,7 @@ class Away:
         return self.dearest(limit)[0]
 
     def dearest(self, limit: int) -> tuple[int | None, int | None]:
-        """Return what `least` does, and the operation that proves it; no operation where that is 0."""
+        """Return the bound of `least` and the operation that proves it; None as the operation where the bound is 0."""
         rows = [(v, row, row.needed - limit) for v, row in enumerate(self._beside) if row.needed > limit]
         for v, row, above in rows:
             if above > row.freed[-1]:

@@ -109,7 +109,7 @@ class _Memory:
             raise OperationsError(f"{where}: tensor {tensor} must hold {value}, got {held}")
 
     def is_at_one_place(self, tensor: int, other: int) -> bool:
-        """Return True if two tensors start at the same byte."""
+        """Return True if two tensors start at the same address."""
         return self._places is not None and self._places[0][tensor] == self._places[0][other]
 
     def _clear(self, where: str, begin: int, size: int) -> None:

@@ -143,7 +143,7 @@ class Descent:
         return last
 
     def _way(self) -> Iterator[tuple[int, Drops]]:
-        """Descend from budget to budget; yield each with its best drops, until several are unmet."""
+        """Descend from budget to budget; yield each budget with its best drops, until several are not met."""
         last, idle, budget = self.start, 0, self.start.peak
         floor = floor_of(self.search.stays)
         while idle < _IDLE and floor < budget and not self.search.is_over():

@@ -52,7 +52,7 @@ class Task(NamedTuple):
 
 @dataclass(frozen=True)
 class Said:
-    """An engine's report: no solution has an objective below `bound`, or `is_none` exists.
+    """A report of an engine: no solution has an objective below `bound`, or no solution exists if `is_none`.
 
     Nothing more comes of more time where it `has_ended`.
     """

@@ -54,7 +54,7 @@ def recompute(graph: OperationGraph, options: OrderOptions, control: Control) ->
 def _without_link(
     graph: OperationGraph, options: OrderOptions, control: Control
 ) -> tuple[OrderAnswer, Sequence[Sequence[int]]]:
-    """Return the answer, and the programs that were found on the way to a limit with a link."""
+    """Return the answer, and the programs found before the limit was met, which a search with a link starts from."""
     limit_s = control.left_s
     order_s = _ORDER_SHARE * limit_s
     if len(graph.ops) > LARGEST:
@@ -93,7 +93,7 @@ def _without_link(
 
 @dataclass(frozen=True)
 class _Found:
-    """The points of programs, what is known of costs, and the programs on the way to a limit with a link."""
+    """The points found, known cost bounds, and the programs found before the limit was met."""
 
     points: list[RecomputedPoint]
     known: Known
@@ -118,7 +118,7 @@ class _Search:
         self.is_planned_first = options.within is not None and len(graph.ops) > LARGEST_BOUNDED
 
     def first(self, control: Control) -> RecomputedPoint | None:
-        """Return the point of the order, None if there was no time for any."""
+        """Return the point of the order without clones; None if there was no time for its plan."""
         if self.is_planned_first:
             is_large = len(self._graph.ops) > LARGEST
             share = self._but_for_plans(control).child(_LARGE_PLAN_SHARE if is_large else _MIDDLE_PLAN_SHARE)
@@ -134,7 +134,7 @@ class _Search:
         return self._planned_last(first, control)
 
     def _planned_first(self, within: int, first: RecomputedPoint | None, control: Control) -> _Found:
-        """Plan programs of a large graph as they are found, since each plan says how low the next one must be."""
+        """Plan each program of a large graph once it is found, since its plan decides how low the next one must be."""
         first = first or self.first(control)
         share, away = self._but_for_plans(control), away_of(self._graph, self._costs)
         points = [] if first is None else aimed(self._graph, self._costs, self._order, first, share, within)
@@ -144,7 +144,7 @@ class _Search:
         return _Found(points, known, away)
 
     def _planned_last(self, first: RecomputedPoint | None, control: Control) -> _Found:
-        """Search for drops first, then for what costs less than these, and plan what was found."""
+        """Search for drops first, then for cheaper programs with the same peaks, and plan all at the end."""
         graph, costs, options, within = self._graph, self._costs, self._options, self._options.within
         sequences = list[list[int]]()
         with control.within(_SEARCH_SHARE * self._limit_s).watched(WORK_PER_S) as watched:
@@ -178,7 +178,7 @@ class _Search:
         return _Found(points, known, away, sequences)
 
     def _lower(self, descent: Descent, programs: list[list[int]], most: int, control: Control) -> list[list[int]]:
-        """Search for lower programs within an extra cost, for as long as there may be any."""
+        """Search for lower programs within an extra cost until it is clear that there are none."""
         stays = descent.search.stays
         most_units = most // stays.cost_unit + stays.once
         peak = min(drops.peak for drops in (descent.start, *descent.found) if drops.cost <= most_units)
@@ -188,11 +188,11 @@ class _Search:
         return programs + lower
 
     def _for_plans(self, control: Control) -> Control:
-        """Return the control of plans where work is counted."""
+        """Return the control for planning where work is counted."""
         return control.within((1 - _ORDER_SHARE - _SEARCH_SHARE) * self._limit_s)
 
     def _but_for_plans(self, control: Control) -> Control:
-        """Return the control of a search that leaves time for plans."""
+        """Return the control of a search that leaves enough time for planning."""
         return control if control.counts_work else control.within(control.left_s - _REST_SHARE * self._limit_s)
 
 
@@ -204,7 +204,7 @@ def _answer(
     options: OrderOptions,
     control: Control,
 ) -> OrderAnswer:
-    """Return the answer that points are, whose other fields are those of the last one."""
+    """Return an answer with these points, and with the other fields of the last answer."""
     ordered, last, known = base.ordered or graph, points[-1], found.known
     bound = last.extra_cost_lower_bound if options.within is None else known.bounds[options.within]
     limit = last.peak if options.within is None else options.within
@@ -240,7 +240,7 @@ def _bounded(point: RecomputedPoint, bounds: Mapping[int, int], away: Away | Non
 
 
 def _operation(away: Away | None, limit: int, bound: int | None) -> int | None:
-    """Return the operation that proves a bound alone, or, of None, that no program is within the limit."""
+    """Return the operation that proves a bound by itself; for a bound of None, the one that proves infeasibility."""
     least, v = (0, None) if away is None else away.dearest(limit)
     return v if least == bound else None
 

@@ -1,4 +1,4 @@
-"""Programs within a limit, and what no program within it costs less than."""
+"""Programs within a limit, and lower bounds on their cost."""
 
 from __future__ import annotations
 
@@ -34,19 +34,19 @@ _MOST_LOWER = 8
 
 @dataclass(frozen=True)
 class Known:
-    """The extra cost that no program within some bytes is below, programs, and whether none is within a limit."""
+    """The known lower bounds on extra cost by bytes, the programs found, and whether the limit is proved infeasible."""
 
     bounds: dict[int, int]
     programs: list[list[int]] = field(default_factory=list)
     is_none: bool = False
 
     def proves_cost(self, limit: int) -> bool:
-        """Return True if something must run again within a limit."""
+        """Return True if no program within a limit runs each operation only once."""
         return self.is_none or self.bounds.get(limit, 0) > 0
 
 
 def _written(graph: OperationGraph, runs: Sequence[int]) -> tuple[int, tuple[int, ...]] | None:
-    """Return the peak of a program, and its needed runs; None if it cannot be a graph."""
+    """Return the peak of a program, and its needed runs; None if the runs cannot be written as a graph."""
     try:
         program = rewritten(graph, runs)
     except InputError:
@@ -123,7 +123,7 @@ def points_within(
     descent: Descent,
     first: RecomputedPoint | None,
 ) -> list[RecomputedPoint]:
-    """Return points as `points_of` does; if the second plan exceeds the limit, those of lower programs, too.
+    """Return points like `points_of`; if the second plan exceeds the limit, add the points of lower programs.
 
     The first two are planned in half of the time, so that there is time for these; `first` may be known.
     """
@@ -155,7 +155,7 @@ def points_within(
 def lowered(
     graph: OperationGraph, costs: Sequence[int], peak: int, most: int, control: Control
 ) -> tuple[list[list[int]], bool]:
-    """Return programs of ever lower peaks within an extra cost, and False if none is lower, which is proved."""
+    """Return programs of falling peaks within an extra cost, and False if it is proved that none is lower."""
     programs = list[list[int]]()
     if len(graph.ops) > LARGEST_BOUNDED:
         # What bounds the cost takes too long.
@@ -178,7 +178,7 @@ def planned_again(
     programs: Iterable[Sequence[int]],
     control: Control,
 ) -> list[RecomputedPoint]:
-    """Return points of programs that are about as low as the lowest one, until a plan needs what is alive alone.
+    """Return points of programs with nearly the lowest peak, until a plan needs no more than the live bytes.
 
     Each is planned quickly; then the best ones are planned for longer.
     """
@@ -208,7 +208,7 @@ def aimed(
     control: Control,
     within: int,
 ) -> list[RecomputedPoint]:
-    """Return points of a large graph: ever lower programs until a plan fits, then cheaper ones.
+    """Return points of a large graph: programs of falling peaks until a plan fits, then cheaper ones.
 
     The plan of `first`, which has no clones, says how far below the limit a program's bytes alive must be.
     """

@@ -1,4 +1,4 @@
-"""The order without clones, whose search goes on beside that of programs until its plan is within a limit.
+"""The search for an order without clones, which runs beside the search for programs until a plan fits.
 
 Nothing costs less than such an order, so it ends the other search.
 """
@@ -24,7 +24,7 @@ which the search waits for the other one to end, if it has found no lower order.
 
 
 class _Ended(threading.Event):
-    """The end of a part of a call: it is set with the end of the whole, too."""
+    """An event that ends a part of a call; it is also set once the whole call ends."""
 
     def __init__(self, whole: threading.Event) -> None:
         super().__init__()
@@ -51,7 +51,7 @@ class Ordering:
     def beside(
         self, costs: Sequence[int], limit: int, first: RecomputedPoint | None, control: Control
     ) -> Iterator[OrderBeside]:
-        """Search for an order in a thread until its plan is within a limit, or, where work is counted, at once.
+        """Search for an order in a thread until its plan is within a limit; with counted work, search before returning.
 
         `first` is the point of the first order, whose plan is not within, if it was planned. Leaving the block ends the
         search.
@@ -85,7 +85,7 @@ class Ordering:
         is_alone: threading.Event,
         control: Control,
     ) -> RecomputedPoint | None:
-        """Return the point of an order whose plan is within a limit, or the nearest; None without any plan."""
+        """Return the point of an order whose plan is within a limit, or is nearest to it; None if there is no plan."""
         share = control.child(_SHARE)
         best = first
         for part in (share.child(_TRIED), share):
@@ -108,7 +108,7 @@ class Ordering:
     def _points(
         self, costs: Sequence[int], limit: int, last: RecomputedPoint | None, control: Control
     ) -> Iterator[RecomputedPoint]:
-        """Yield points of ever lower orders, beginning below the last one, until the control ends the search."""
+        """Yield points of orders with falling peaks, starting below the last one, until the control ends the search."""
         with control.watched(WORK_PER_S) as watched:
             while not watched.is_over:
                 # A plan would be within if it needed as much more than what is alive as the last one does.
@@ -136,12 +136,12 @@ class Ordering:
 
 
 class OrderBeside:
-    """A search for an order that runs beside another search; an order within the limit ends that one's `control`."""
+    """A search for an order beside another search, whose `control` it ends once an order is within the limit."""
 
     def __init__(self, control: Control, future: Future[RecomputedPoint | None], is_alone: threading.Event) -> None:
         self.control, self._future, self._is_alone = control, future, is_alone
 
     def point(self) -> RecomputedPoint | None:
-        """Return the point of the order once the time is over, or its plan is within; None without any plan."""
+        """Return the point of the order once its plan is within the limit or time is over; None if there is no plan."""
         self._is_alone.set()
         return self._future.result()

@@ -39,7 +39,7 @@ def points_of(
     *,
     is_ordered: bool = False,
 ) -> list[RecomputedPoint]:
-    """Order, plan and check each program, the first in any case; programs that are no graphs are skipped.
+    """Order, plan and check each program, the first one even without time left; skip those that are not graphs.
 
     Programs that are as good as ordered are not ordered again.
     """
@@ -57,7 +57,7 @@ def points_of(
 def point_of_order(
     graph: OperationGraph, costs: Sequence[int], search: OrderSearch, limit: int, control: Control
 ) -> RecomputedPoint | None:
-    """Plan the best order of a search, and others, as `order` does, until one is within a limit; None for no plan."""
+    """Plan the best orders of a search, as `order` does, until a plan is within a limit; None if there is no plan."""
 
     def pose(order: Sequence[int]) -> Problem:
         return _problem_of(rewritten(graph, order))
@@ -128,7 +128,7 @@ def _point_of(
 
 
 def _with_room(program: Rewritten) -> OperationGraph:
-    """Return a program with what is inside its operations as their work, without regions.
+    """Return a program whose regions are replaced by the workspace that they need.
 
     The check of a program counts one workspace for each operation, and does not look inside of operations.
     """

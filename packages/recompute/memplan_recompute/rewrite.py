@@ -82,7 +82,7 @@ def relaxed(graph: OperationGraph, clones: Collection[int]) -> OperationGraph:
 
 
 def _needed(graph: OperationGraph, runs: Sequence[int]) -> list[int]:
-    """Return the runs that are needed for reads and kept results; of a single run, that one."""
+    """Return the runs without repetitions whose outputs no later run reads and nothing keeps."""
     count = Counter(runs)
     read = set(graph.kept)
     needed: list[int] = []

@@ -105,7 +105,7 @@ class DropSearch:
     def _worths(
         self, now: Drops, budget: int, changes: Sequence[tuple[int, ...]]
     ) -> Iterable[tuple[tuple[int, ...], float]]:
-        """Yield, for each change, the saved excess for its cost."""
+        """Yield, for each change, the excess that it removes for each unit of its cost."""
         tries = self.stays.try_changes(now.drop, changes, budget, now.places)
         for change, peak, cost, excess in zip(
             changes, tries.peak.tolist(), tries.cost.tolist(), tries.excess.tolist(), strict=True
@@ -146,7 +146,7 @@ def peak_steps(peak: int, least: int, count: int) -> list[int]:
 
 
 def floor_of(stays: Stays) -> int:
-    """Return the bytes of the most demanding operation by itself."""
+    """Return the most bytes that any single operation needs."""
     graph = stays.graph
     size = graph.counted
     return max((sum(size[t] for t in {*row.inputs, *row.outputs}) + row.work for row in graph.ops), default=0)

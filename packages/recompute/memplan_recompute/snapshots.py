@@ -44,7 +44,7 @@ class Snapshots:
 
     @property
     def most_cost(self) -> int:
-        """The largest cost of a solution, in units: everything runs again behind each snapshot."""
+        """The upper limit on the cost of a solution, in units: everything runs again after each snapshot."""
         return sum(self.stages.cost[v] for v, k in self.again())
 
     def draft(self, at_least: int, at_most: int) -> Draft:
@@ -52,7 +52,7 @@ class Snapshots:
         return _Writer(self, at_least, at_most).draft
 
     def again(self) -> Iterator[tuple[int, int]]:
-        """Yield each operation that may run again behind a snapshot that it surely precedes."""
+        """Yield each operation that may run again after a snapshot that it precedes in every order."""
         for k, at in enumerate(self.chain):
             for v, behind in enumerate(self.stages.behind):
                 if behind is not None and self.has_run(v, at) and not any(self.has_run(w, at) for w in behind):
@@ -83,7 +83,7 @@ class _Writer:
             self._behind(k)
 
     def _is_known(self, t: int, k: int) -> bool:
-        """Return True if a tensor was given, or made before a snapshot."""
+        """Return True if a tensor is an input, or was made before a snapshot."""
         maker = self.stages.graph.maker[t]
         return t in self.stages.given if maker is None else self.snapshots.has_run(maker, self.chain[k])
 

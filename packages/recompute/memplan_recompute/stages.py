@@ -55,7 +55,7 @@ class Stages:
 
     @cached_property
     def most_cost(self) -> int:
-        """The largest cost of a solution, in units: everything runs again in every stage."""
+        """The upper limit on the cost of a solution, in units: everything runs again in every stage."""
         return sum((self.n - self.first[v]) * self.cost[v] for v, row in enumerate(self.behind) if row is not None)
 
     def draft(self, at_least: int, at_most: int) -> Draft:
@@ -148,7 +148,7 @@ class _Writer:
             self.draft.row_of((name,), [(a, 1), *((term, -sign) for term, sign in b)], at_most=constant)
 
     def _moments(self) -> None:
-        """Add: each operation has one moment, each moment one operation, and predecessors come first."""
+        """Add rows: each operation has one moment, each moment one operation, and predecessors come first."""
         stages = self.stages
         for v, (first, last) in enumerate(zip(stages.first, stages.last, strict=True)):
             if first < last:

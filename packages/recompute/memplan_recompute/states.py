@@ -41,7 +41,7 @@ def can_search(graph: OperationGraph, costs: Sequence[int]) -> bool:
 
 
 def reruns_of(graph: OperationGraph, costs: Sequence[int], order: Sequence[int] | None = None) -> Reruns:
-    """Return the table of a graph whose operations may run again, each by its place in an order, or as it is given."""
+    """Return the kernel's table of a graph; operations that may run again are indexed by an order or as given."""
     order = range(len(graph.ops)) if order is None else order
     at = {v: k for k, v in enumerate(order)}
     kept = set(graph.kept)

@@ -1,4 +1,4 @@
-"""Planners that place the largest first, each in a gap between buffers alive at the same time."""
+"""Planners that place the largest buffers first, each in a gap between buffers alive at the same time."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def sized(problem: Problem) -> list[tuple[int, Tensor]]:
 
 
 def place_in_gaps(rows: Sequence[tuple[int, Tensor]], stop_check: StopCheck, *, smallest: bool) -> Placed:
-    """Place in the given order, each in the lowest sufficient gap, or the smallest, or above everything alive."""
+    """Place buffers in the given order, each in the lowest or smallest sufficient gap, or else above all live ones."""
     done: list[tuple[int, int, Tensor]] = []
     for size, tensor in rows:
         stop_check()

@@ -19,7 +19,7 @@ class Allocator(Protocol):
 
 
 def place_online(problem: Problem, stop_check: StopCheck, block: int, allocator: Allocator) -> Placed:
-    """Place in the order of starts, ties as given; releases precede allocations at the same time.
+    """Place buffers by start time, equal ones as given; at equal times releases come before allocations.
 
     Sizes are rounded up to `block` bytes, and to what the alignments of the problem require.
     """

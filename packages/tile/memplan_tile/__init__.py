@@ -1,4 +1,4 @@
-"""Operations on matrices, tile by tile through a fast memory: a form of the problems of `memplan schedule`."""
+"""Matrix operations computed tile by tile in a fast memory: an input form of `memplan schedule`."""
 
 from memplan.capabilities import Form
 

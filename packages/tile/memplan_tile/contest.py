@@ -47,7 +47,7 @@ Break = tuple[Location, str]
 
 
 class OtherWay(Value):
-    """Another way to compute an operation: its base cost, and the size of its own native tile.
+    """An alternative way to compute an operation: its base cost and the size of its native tile.
 
     It may need a `workspace`, bytes of the fast memory; one that works `in_place` makes its output's tile where that of
     its first input lies.
@@ -60,13 +60,13 @@ class OtherWay(Value):
 
     @property
     def way(self) -> Alternative:
-        """Return the way in the form of graphs."""
+        """Return the alternative in the form of the graph."""
         native = self.native_granularity
         return Alternative(self.base_cost, native and (native[1], native[0]), self.workspace, self.in_place)
 
 
 class ScheduleProblem(ScheduleForm):
-    """Operations on tensors of two dimensions, and the machine that runs them; all lists are by position.
+    """Operations on two-dimensional tensors, and the machine that runs them; all lists are indexed by position.
 
     A base cost is the time of one native tile, that of a `MatMul` with its whole reduction; tensors have one byte an
     element. The first input of a `MatMul` has the rows of the output, the second one its columns. `alternatives`, which
@@ -190,7 +190,7 @@ class ScheduleProblem(ScheduleForm):
         return schedule_tiles(self.graph, machine, objective, running, wants_front=wants_front)
 
     def refuted(self, machine: Target, found: ScheduleAnswer) -> str | None:
-        """Simulate a schedule that another program made, place it again, and return what is wrong with it."""
+        """Simulate and place a schedule from another program, and return what is wrong with it."""
         run = simulate(self.graph, machine, steps_of(found))
         if run.violations:
             return run.violations[0]
@@ -199,7 +199,7 @@ class ScheduleProblem(ScheduleForm):
         return misplaced(slots_of(run.figures), machine, found.slots)
 
     def latency_of(self, rows: Mapping[str, Any]) -> tuple[float, str | None]:
-        """Return the latency of steps in an answer's JSON rows, and the first rule that they break."""
+        """Return the latency of the steps in an answer's JSON rows, and the first broken rule."""
         names = ("subgraphs", "granularities", "tensors_to_retain", "traversal_orders")
         steps = [
             ScheduleStep(tuple(ops), width, height, depth, None if walk is None else tuple(walk), tuple(retained))

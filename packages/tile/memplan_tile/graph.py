@@ -1,4 +1,4 @@
-"""Graphs of operations on tensors of two dimensions, which are computed tile by tile."""
+"""Graphs of operations on two-dimensional tensors, which are computed tile by tile."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The simulator of schedules, which goes through every step, tile and slice of a reduction by itself.
+"""The simulator of schedules, which executes every step, tile and reduction slice one by one.
 
 It verifies what searches claim, and shares nothing with them but graphs, targets and schedules. The rules are those of
 the contest's document and of its organisers' rulings (docs/schedule.md).
@@ -16,13 +16,13 @@ from memplan_tile.step_run import StepRun
 
 @dataclass(frozen=True)
 class Simulation(Run):
-    """The figures of a schedule, step by step, and the rules that it breaks."""
+    """The figures of a schedule step by step, and its broken rules."""
 
     violations: tuple[str, ...]
 
 
 def simulate(graph: TileGraph, target: Target, schedule: Sequence[ScheduleStep]) -> Simulation:
-    """Run a schedule; one that breaks a rule has violations, and figures only as far as they can be known."""
+    """Run a schedule; if it breaks a rule, violations are reported, with the figures that can still be computed."""
     violations = list(_broken_shapes(graph, schedule, target))
     if violations:
         return Simulation((), tuple(violations))
@@ -80,7 +80,7 @@ def _broken_shapes(graph: TileGraph, schedule: Sequence[ScheduleStep], target: T
 
 
 def _written(graph: TileGraph, schedule: Sequence[ScheduleStep]) -> tuple[list[set[int]], list[str]]:
-    """Return the tensors that each step writes to the slow memory, and what a step misses there.
+    """Return the tensors that each step writes to the slow memory, and the tensors that a step misses there.
 
     What leaves a step and is not retained is written; what other operations of the step read, too, only where a later
     step needs it in the slow memory.

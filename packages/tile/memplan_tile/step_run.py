@@ -1,4 +1,4 @@
-"""One step of a schedule, run visit by visit: the part of the simulator that counts time, transfers and slots."""
+"""One step of a schedule, run visit by visit to count its time, transfers and slots."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _AT_ONCE = 2**17
 
 @dataclass(frozen=True, eq=False)
 class StepRun:
-    """One step, with the tensors that lie in the fast memory when it begins and those that it writes.
+    """One step with the tensors in the fast memory at its start, and those that it writes.
 
     Its needs are regions of its tensors, from what leaves it back; it is run visit by visit.
     """
@@ -45,12 +45,12 @@ class StepRun:
 
     @cached_property
     def leaving(self) -> list[int]:
-        """The tensors that outlive the step, one at least."""
+        """The tensors that outlive the step; there is at least one."""
         return sorted(self.written | self.made & set(self.step.retained))
 
     @cached_property
     def needed(self) -> dict[tuple[int, Region], int]:
-        """Every tensor with each region of it that a tile of what leaves needs, from the outputs back.
+        """Every tensor with each region that a tile of the leaving tensors needs, from the outputs back.
 
         Each has the changes of row and column after which it is: what makes a roll runs only where the roll moves.
         """
@@ -78,39 +78,39 @@ class StepRun:
 
     @cached_property
     def runs(self) -> list[tuple[int, Region]]:
-        """Every operation with each region of its output that is computed."""
+        """Every operation with each computed region of its output."""
         return [(self.graph.producer[t], region) for t, region in self.needed if t in self.made]
 
     @cached_property
     def reductions(self) -> set[int]:
-        """The lengths of what products of the step sum up slice by slice."""
+        """The lengths of the axes that the step's products sum up slice by slice."""
         of_tiles = [o for o, region in self.runs if region == TILE and self.graph.operations[o].is_product]
         return {self.graph.reduction(o) for o in of_tiles}
 
     @property
     def reduction(self) -> int:
-        """The length of the axis that is summed up slice by slice; 1 if none is."""
+        """The length of the axis that is reduced slice by slice; 1 without such an axis."""
         return max(self.reductions, default=1)
 
     @property
     def depth(self) -> int:
-        """The elements of a slice of the reduction."""
+        """The number of elements in a slice of the reduction."""
         return self.step.depth if self.reductions else 1
 
     @cached_property
     def shape(self) -> tuple[int, int]:
-        """The rows and columns of what leaves the step."""
+        """The rows and columns of the tensors that leave the step."""
         first = self.graph.tensors[self.leaving[0]]
         return first.height, first.width
 
     @cached_property
     def rows(self) -> list[tuple[int, int]]:
-        """The rows of each row of tiles."""
+        """The height of each row of tiles."""
         return _intervals(self.shape[0], self.step.height)
 
     @cached_property
     def columns(self) -> list[tuple[int, int]]:
-        """The columns of each column of tiles."""
+        """The width of each column of tiles."""
         return _intervals(self.shape[1], self.step.width)
 
     @cached_property
@@ -144,7 +144,7 @@ class StepRun:
                     yield f"operation {o} must fit a tile along the reduction that reads it"
 
     def _is_connected(self) -> bool:
-        """Return True if operations hang together by tensors that one makes and another reads, or both read."""
+        """Return True if operations are connected by tensors that they make, read, or both read."""
         touched = {o: {*self.graph.operations[o].inputs, self.graph.operations[o].output} for o in self.step.operations}
         first, *rest = touched
         reached, waiting = set(touched[first]), set(rest)
@@ -155,12 +155,12 @@ class StepRun:
 
     @cached_property
     def outside(self) -> list[tuple[int, Region]]:
-        """The tensors with their regions that are loaded; those for a reduction before those for a tile's end."""
+        """The loaded tensors with their regions; those of the reduction precede those of a tile's end."""
         outside = [one for one in self.needed if one[0] not in self.made and one[0] not in self.resident]
         return sorted(outside, key=lambda one: (one[1] == TILE, one))
 
     def figures(self) -> StepFigures:
-        """Visit the tiles in their order, and each slice of the reduction in each, and count."""
+        """Visit the tiles in order, and each reduction slice in them, and count time and traffic."""
         n_slices = len(self.slices)
         tiles = np.arange(len(self.rows) * len(self.columns)) if self.step.order is None else np.array(self.step.order)
         changes = self._changes(tiles)
@@ -188,7 +188,7 @@ class StepRun:
         return changes
 
     def _moved(self, tiles: Counts, now: Counts, filled: dict[int, Counts], used: set[tuple[int, Region]]) -> Counts:
-        """Return the bytes of each visit of the tiles at the places `now` of their order.
+        """Return the bytes transferred in each visit of the tiles at the positions `now`.
 
         A slot keeps what it was `filled` with last, while its region is not needed. Equal slices are there once, for
         the first of the regions `used`.
@@ -233,12 +233,12 @@ class StepRun:
         return counts.reshape(4, -1)
 
     def _way(self, operation: int) -> Alternative:
-        """Return how an operation is computed."""
+        """Return the way in which an operation is computed."""
         chosen = dict(zip(self.step.operations, self.step.alternatives, strict=False))
         return self.graph.operations[operation].ways[chosen.get(operation, 0)]
 
     def _work(self, k: int, change: int) -> float:
-        """Return the time of the arithmetic of a tile's slice of the reduction, after a change of row or column."""
+        """Return the time of a tile's arithmetic in one reduction slice, after a change of row or column."""
         engine, total = self.target.engine, 0.0
         length = self.slices[k][1] - self.slices[k][0]
         for o, region in self.runs:
@@ -262,7 +262,7 @@ class StepRun:
 
     @cached_property
     def _workspace(self) -> tuple[int, int]:
-        """The most bytes beside its tensors that an operation needs, and what it makes: they run one after another."""
+        """The most bytes that an operation needs besides its tensors; operations of a step run one after another."""
         spaces = [(self._way(o).workspace, self.graph.operations[o].output) for o in self.step.operations]
         return max(spaces)
 
@@ -275,7 +275,7 @@ class StepRun:
         return self._way(o).in_place and is_alone and is_tile
 
     def _buffers(self, used: set[tuple[int, Region]]) -> Iterator[Slot]:
-        """Yield the slots of the fast memory; one whose slice changes has as many copies as the engine."""
+        """Yield the slots in the fast memory; slots that are refilled have as many copies as the engine buffers."""
         rounded, copies = self.target.rounded, self.target.engine.copies
         for tensor in sorted(self.resident):
             yield "resident", tensor, rounded(self.graph.tensors[tensor].size)

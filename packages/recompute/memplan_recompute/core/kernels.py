@@ -37,7 +37,7 @@ class Reruns(NamedTuple):
 
 
 class StayRows(NamedTuple):
-    """The stays of the tensors of a graph: stay_first[t]:stay_first[t + 1] are those of tensor t.
+    """The stays of the tensors of a graph; those of tensor t are at stay_first[t] to stay_first[t + 1], exclusive.
 
     The uses of a tensor end its stays, the last of which nothing ends.
     """
@@ -119,7 +119,7 @@ LEAST, NONE = 1, 0
 
 
 class LeastRuns(NamedTuple):
-    """The question for the cheapest runs within `budget` bytes, costing at most `most`, and its answer.
+    """The arguments and the result of the search for the cheapest runs within `budget` bytes that cost at most `most`.
 
     The search ends when flag[0] is set, or with `node_limit` states.
     """
@@ -145,7 +145,7 @@ MOST_LINKED = 64
 
 
 class LeastTime(NamedTuple):
-    """The question for the program of least time within `budget` bytes that takes at most `most`, and its answer.
+    """The arguments and the result of the search for the fastest program within `budget` bytes, in at most `most` time.
 
     The search ends when flag[0] is set, or with `node_limit` states.
     """
@@ -190,7 +190,7 @@ class Sequence(NamedTuple):
 
 
 class AwayChoice(NamedTuple):
-    """What is away in a sequence, so that the bytes are within `limit`, in a time that is as short as can be found.
+    """The choice of tensors to send away in a sequence, which keeps to `limit` bytes and takes little time.
 
     The search begins with the stays that are away during the runs `first` to `last`, where these are not -1, and ends
     at a time of `goal`, where it has done so much `work`, or where nothing better is found for long.

@@ -1,1 +1,1 @@
-"""Tensors that are sent away over a link and fetched again, beside being kept or made again."""
+"""Offload: tensors that are sent over a link and fetched again, besides those kept or recomputed."""

@@ -1,4 +1,4 @@
-"""What no program with a link takes less time than, within a limit: by what must be away while one operation runs.
+"""Lower bounds on the time of programs with a link within a limit, from what must be away during one operation.
 
 While operation v runs for the first time, all that runs before it in any order has run, and nothing that must run
 behind it. So of what is of use both before and behind, the bytes above the limit are away from the begin of that run to
@@ -19,7 +19,7 @@ from memplan_recompute.offload.steps import Linked
 
 
 class _Beside(NamedTuple):
-    """The facts of one operation: bytes that it needs, and of what may be away beside it.
+    """The facts about one operation: the bytes that it needs, and the tensors that may be away meanwhile.
 
     `freed` and `cost` are sums of what can be made again, the cheapest first. `movable` are all bytes that may be away,
     `sendable` those that can be sent, at most `per_unit` bytes per unit of time. `before` and `behind` are the time
@@ -41,7 +41,7 @@ class _Beside(NamedTuple):
 
 
 class LinkedBound:
-    """The bounds of a graph with a link, whatever the limit is."""
+    """The lower bounds of a graph with a link, for any limit."""
 
     def __init__(self, program: Linked, away: Away) -> None:
         self.program, self.once = program, sum(program.costs)
@@ -51,7 +51,7 @@ class LinkedBound:
         self._rows = list(self._beside(away))
 
     def least(self, limit: int) -> int | None:
-        """Return the least time beyond running each operation once, within a limit; None where nothing is within."""
+        """Return the least time beyond running each operation once within a limit; None if no program is within it."""
         if self.least_bytes > limit:
             return None
         most = 0
@@ -79,7 +79,7 @@ class LinkedBound:
         return high
 
     def _is_enough(self, row: _Beside, over: int, extra: int) -> bool:
-        """Return True unless so much more time is surely too short: what is not made again is sent, and is fetched."""
+        """Return False if this much more time is surely too short to fetch all that is sent and not recomputed."""
         k = bisect_left(row.cost, extra + 1) - 1
         freed: float = row.freed[k]
         if k + 1 < len(row.cost):

@@ -23,7 +23,7 @@ WORK_PER_STATE = 80_000
 
 @dataclass(frozen=True)
 class Timed:
-    """The steps of a program of the least time, or None, and what no program takes less time than.
+    """The steps of a fastest program, or None if there is none, and a lower bound on the time of all programs.
 
     The bound is None where there is no program at all.
     """
@@ -66,7 +66,7 @@ def search_all(program: Linked, budget: int, most: int | None, control: Control,
 
 
 def _needed(steps: list[Step]) -> tuple[Step, ...]:
-    """Return the steps without what is sent and never fetched behind."""
+    """Return the steps without transfers of tensors that are sent and never fetched afterwards."""
     needed, fetched = list[Step](), set[int]()
     for step in reversed(steps):
         if step.kind == "fetch":

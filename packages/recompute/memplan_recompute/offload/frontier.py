@@ -97,7 +97,7 @@ class _Try(NamedTuple):
 
     @property
     def time(self) -> int:
-        """When all has ended."""
+        """The time at which the last step has ended."""
         return self.chosen.time
 
 
@@ -131,7 +131,7 @@ class _Search:
 
     @cached_property
     def sequences(self) -> list[Runs]:
-        """The sequences of runs that the search begins with, the cheapest first."""
+        """The sequences of runs from which the search starts, the cheapest first."""
         timed = sorted((sum(self.program.costs[v] for v in order), order) for order in self.orders)
         rows = [order for time, order in timed if time <= MOST_TIME]
         return [Runs(self.program, order) for order in rows[:: 1 + len(rows) // _SEQUENCES]]
@@ -166,7 +166,7 @@ class _Search:
         return None if limit < self.floor else most
 
     def _within(self, within: int) -> list[RecomputedPoint]:
-        """Return points within a limit; of lower ones, where their plans are above it."""
+        """Return points within a limit; where their plans exceed it, return those of lower programs."""
         points, limit = list[RecomputedPoint](), within
         for k in range(_LOWER):
             # Counted work has no clock to share: each has half as much as the one before.
@@ -205,7 +205,7 @@ class _Search:
         return points
 
     def _steps(self, limit: int, control: Control) -> tuple[Step, ...] | None:
-        """Return the steps within a limit that take the least time; None unless they take less than what is known."""
+        """Return the fastest steps within a limit; None unless they take less time than the best known program."""
         known = min((row.extra_cost for row in self.known if row.live_peak <= limit), default=None)
         least = None if known is None else self.once + known
         goal = self.least(limit)
@@ -243,7 +243,7 @@ class _Search:
         return sorted(tries, key=lambda row: row.time)
 
     def _improved(self, tries: Sequence[_Try], limit: int, goal: int, control: Control) -> _Try | None:
-        """Return the try of the least time after a search from each, of which ever fewer are searched for longer."""
+        """Return the fastest choice after searches from all of them; fewer and fewer are searched longer and longer."""
         tries, idle, effort = [*tries[:_IMPROVED]], 0, Effort(limit, goal, 1, _WORK)
         while tries and idle < _IDLE and tries[0].time > goal and not control.is_over:
             before = tries[0].time
@@ -256,7 +256,7 @@ class _Search:
         return tries[0] if tries else None
 
     def _changed(self, best: _Try, effort: Effort, control: Control) -> _Try:
-        """Return the best try after tensors that are away were made again, or clones left out, each by itself."""
+        """Return the best choice in which one fetched tensor is recomputed instead, or one clone is omitted."""
         draw, effort = random.Random(effort.seed), effort._replace(work=effort.work // _CHANGES)
         for _ in range(_CHANGES):
             if control.is_over or best.time <= effort.goal:
@@ -271,7 +271,7 @@ class _Search:
         return best
 
     def _searched(self, limit: int, time: int | None, control: Control) -> tuple[tuple[Step, ...] | None, bool]:
-        """Return steps of the least time, if it is below the one given, and whether all is known of it.
+        """Return the fastest steps if they beat the given time, and whether they are proved to be the fastest.
 
         The graph is small enough for a search of all programs; what that proves is kept.
         """

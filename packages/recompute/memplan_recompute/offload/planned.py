@@ -1,4 +1,4 @@
-"""The point that steps are: they are replayed, planned, and run on their addresses."""
+"""Points from steps: the steps are replayed, planned, and executed on their addresses."""
 
 from __future__ import annotations
 

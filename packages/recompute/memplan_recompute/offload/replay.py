@@ -1,4 +1,4 @@
-"""The replay of a program with a link: what it takes in time and in bytes, and whether it is one.
+"""The replay of a program with a link, which validates it and measures its time and its bytes.
 
 Shares no code with what makes such programs. A copy of a tensor is there from the start of the run that makes it, or of
 its fetch, until the last run that reads it and its sending have ended. A run reads the copy that was there last. Bytes
@@ -18,7 +18,7 @@ from memplan_recompute.offload.steps import Linked, Step
 
 @dataclass
 class Copy:
-    """A copy of a tensor: the step that it begins with, -1 for what is given, when it is `ready`, and its last use.
+    """A copy of a tensor: its first step (-1 for inputs), the time at which it is `ready`, and its last use.
 
     `last` is the last step that uses it, and `end` the time at which no step does any more.
     """
@@ -32,7 +32,7 @@ class Copy:
 
 @dataclass(frozen=True)
 class Replayed:
-    """The time and the bytes that a program takes, and its copies; `runs_until` says by which step a run has ended.
+    """The time and the bytes of a program, and its copies; `runs_until` has the step by which each run has ended.
 
     `alive[k]` are the steps, from the first to the last, during which copy k is there.
     """
@@ -45,7 +45,7 @@ class Replayed:
 
 
 def replayed(program: Linked, steps: Sequence[Step]) -> Replayed:
-    """Replay steps in their order. Raises OperationsError for the first one that cannot be as it is said."""
+    """Replay steps in their order; raises OperationsError for the first step that is not possible."""
     replay = _Replay(program, steps)
     for k, step in enumerate(steps):
         replay.take(k, step)
@@ -161,7 +161,7 @@ class _Replay:
 def check_on_addresses(
     program: Linked, steps: Sequence[Step], copies: Sequence[Copy], offsets: Sequence[int], works: Mapping[int, int]
 ) -> None:
-    """Run steps on the addresses of copies, and of the work of runs: what a step needs must be whole until it ends.
+    """Execute steps on the addresses of copies and workspaces; no value may be overwritten while a step needs it.
 
     Raises OperationsError for the first step that finds other bytes.
     """
@@ -208,7 +208,7 @@ def check_on_addresses(
 
 
 class _Addresses:
-    """What is whole, each by its range of bytes; what is written over is gone."""
+    """The values in memory by ranges of bytes; a value that is partly overwritten is removed."""
 
     def __init__(self) -> None:
         self.ranges: dict[int, tuple[int, int]] = {}

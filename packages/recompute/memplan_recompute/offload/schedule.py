@@ -1,4 +1,4 @@
-"""Sequences of runs with a link: what is away during which runs, and when its transfers begin.
+"""Sequences of runs with a link: the tensors away during each run, and the start times of transfers.
 
 A *stay* of a tensor lies between two of its uses. It is away during some of the runs between, one behind the other: its
 sending ends before the first of them, and its fetch begins behind the last. So the bytes during each run follow from
@@ -32,7 +32,7 @@ _WITHOUT = 0.5
 
 
 class Effort(NamedTuple):
-    """The limit in bytes of a choice, the time that ends the search, its seed and its work."""
+    """The limits of a choice: its bytes, the time at which the search ends, its seed and its work."""
 
     limit: int
     goal: int
@@ -54,14 +54,14 @@ class Stay(NamedTuple):
 
 
 class Chosen(NamedTuple):
-    """What is away in a sequence, and the time that it takes."""
+    """The stays that are away in a sequence, and the resulting time."""
 
     time: int
     table: kernels.AwayChoice
 
 
 class Runs:
-    """A sequence of runs, and its stays; `time` is what it takes if nothing is away, and `peak` its bytes then."""
+    """A sequence of runs with its stays; `time` and `peak` are those of the sequence with nothing away."""
 
     def __init__(self, program: Linked, runs: Sequence[int]) -> None:
         self.program, self.runs, self.n = program, list(runs), len(runs)
@@ -117,12 +117,12 @@ class Runs:
         return self._choose(Effort(limit, self.time, 0, 0), (nothing, nothing.copy()), control)
 
     def improved(self, chosen: Chosen, effort: Effort, control: Control) -> Chosen:
-        """Let some stays back and choose others, for a shorter time."""
+        """Keep some of the sent stays and send others instead, to reduce the time."""
         away = chosen.table.first.copy(), chosen.table.last.copy()
         return self._choose(effort._replace(goal=max(effort.goal, self.time)), away, control) or chosen
 
     def changed(self, chosen: Chosen, again: Sequence[Behind | None], draw: random.Random) -> list[int] | None:
-        """Return the runs with a tensor that is away made again in place of its fetch, or without a clone.
+        """Return the runs with one fetched tensor recomputed instead, or with one clone removed.
 
         None where what was drawn is not possible.
         """
@@ -142,7 +142,7 @@ class Runs:
         return [*self.runs[:k], v, *self.runs[k:]]
 
     def steps(self, chosen: Chosen) -> tuple[Step, ...]:
-        """Return the steps in their order."""
+        """Return the steps in execution order."""
         table, tensor = chosen.table, self._table.table.tensor
         starts = (self._before + table.late)[: self.n].tolist()
         rows = [(start, k, 1, Step("run", self.runs[k], start)) for k, start in enumerate(starts)]

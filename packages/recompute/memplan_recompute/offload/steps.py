@@ -30,7 +30,7 @@ class Step(NamedTuple):
 
 
 class Linked(NamedTuple):
-    """A graph with the cost of each operation, and what its link takes for each tensor; None for one that stays."""
+    """A graph with the cost of each operation and the transfer time of each tensor; None if it cannot be sent."""
 
     graph: OperationGraph
     costs: Sequence[int]
@@ -53,5 +53,5 @@ def linked(graph: OperationGraph, costs: Sequence[int], link: float) -> Linked:
 
 
 def runs_of(steps: Sequence[Step]) -> tuple[int, ...]:
-    """Return the operations as they run."""
+    """Return the operations in the order in which they run."""
     return tuple(step.what for step in steps if step.kind == "run")

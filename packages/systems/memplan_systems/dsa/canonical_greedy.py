@@ -24,7 +24,7 @@ _NEEDS = "dsa-solver needs one pool for each buffer, of a size that is given"
 
 
 def canonical_greedy(problem: Problem, seed: int, stop_check: StopCheck) -> Placed:
-    """Place by price, then by offset; shuffled orders are Python's, as those of C++'s library are its own.
+    """Place buffers by price, then by offset; shuffled orders come from Python's generator, so they differ from C++.
 
     Source: tonibohnlein/dsa-solver a8d1257, src/dsa/algorithms/reuse_penalty_baseline_solvers.cpp:
     CanonicalGreedySolver, first_fit_solver.cpp: FirstFitSolver.

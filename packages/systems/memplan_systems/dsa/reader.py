@@ -83,14 +83,14 @@ def _buffer(row: Row, pools: Mapping[int, Row], options: ModelOptions) -> dict[s
 
 
 def _colocate(rows: Mapping[int, dict[str, Any]], first: int, second: int) -> None:
-    """Merge the ties of two buffers, so that everything tied to the second follows the first."""
+    """Merge the position groups of two buffers, so that all members of the second group follow the first."""
     lead = _lead(rows, second)
     if lead != _lead(rows, first):
         rows[lead]["relative"] = {"to": first, "offset": 0}
 
 
 def _lead(rows: Mapping[int, dict[str, Any]], buffer: int) -> int:
-    """Return the buffer at the root of another's ties."""
+    """Return the buffer at the root of a position group."""
     while "relative" in rows[buffer]:
         buffer = rows[buffer]["relative"]["to"]
     return buffer

@@ -10,7 +10,7 @@ _BEGINNING = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{\s*"(?:instance|metadata|schema
 
 
 def is_dsa(data: bytes) -> bool:
-    """Return True if the bytes begin as a problem of dsa-solver does, with its word for lifetimes in it."""
+    """Return True if the bytes start like a problem of dsa-solver and contain its key for lifetimes."""
     return _BEGINNING.match(data) is not None and b'"live_intervals"' in data
 
 

@@ -1,4 +1,4 @@
-"""Lines of `graph_json.h`: a graph of ggml, or one and the same graph at several sizes of a dimension."""
+"""Lines of `graph_json.h`: a graph of ggml, or the same graph at several sizes of one dimension."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class BackendBuffer(WireValue):
 
 
 class GgmlTensor(WireValue):
-    """A tensor: its bytes, its buffer, its view source, and its place."""
+    """A tensor: its bytes, its buffer, the tensor that it is a view of, and its offset."""
 
     tensor: _Index
     name: str

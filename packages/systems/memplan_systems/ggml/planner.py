@@ -1,4 +1,4 @@
-"""ggml's graph allocator: over time, each into the smallest free block, of equal ones the highest."""
+"""ggml's graph allocator: in time order, each tensor goes to the smallest free block, the highest of equal ones."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ ALIGNMENT = 32
 
 class _BestFit(FreeBlocks):
     def allocate(self, size: int) -> int:
-        """Take the smallest block; the last one, which has no end, only where none is large enough."""
+        """Take the smallest sufficient block; take the last one, which is unbounded, only if no other suffices."""
         last = len(self.blocks) - 1 if self.blocks and sum(self.blocks[-1]) == self.top else len(self.blocks)
         fits = [(length, -k) for k, (_, length) in enumerate(self.blocks[:last]) if length >= size]
         if fits:
@@ -23,7 +23,7 @@ class _BestFit(FreeBlocks):
 
 
 def best_fit(problem: Problem, seed: int, stop_check: StopCheck) -> Placed:
-    """Place as ggml does in one chunk.
+    """Place tensors as ggml does within one chunk.
 
     Source: ggml-org/ggml d99724f2, src/ggml-alloc.c: ggml_dyn_tallocr_alloc, ggml_dyn_tallocr_free_bytes.
     """

@@ -44,7 +44,7 @@ def symbols(data: bytes) -> dict[str, SymbolRange]:
 
 
 def read(data: bytes, options: ModelOptions) -> Imported:
-    """Read a graph of ggml; raises FormatError, and OptionError for dimensions that it has not."""
+    """Read a graph of ggml; raises FormatError, and OptionError for dimensions that the graph does not have."""
     graphs = read_graphs(data)
     if len(graphs) == 1:
         refuse_dims(options, "graphs of ggml at one size")
@@ -156,7 +156,7 @@ class _Program:
         return self.graph.buffers[buffer].type if buffer is not None and self.has_pools else None
 
     def _facts(self, k: int) -> OperationFacts:
-        """Return the facts about a node; none is elementwise that reads tensors in another order of their elements."""
+        """Return the facts about a node; a node that permutes the elements of an input is not elementwise."""
         row, tensors = self.graph.nodes[k], self.graph.tensors
         plain = all(
             each in self.home or tensors[each].shape == tensors[self.graph.root(each)].shape for each in row.reads

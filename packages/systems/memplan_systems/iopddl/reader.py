@@ -1,4 +1,4 @@
-"""Problems of IOPDDL: nodes that are alive for a time, each with several strategies, of which one is taken.
+"""Problems of IOPDDL: nodes with lifetimes and several strategies each, of which a solution takes one.
 
 ```
 {"problem": {"name": "example", "nodes": {"intervals": [[0, 40], [0, 90]], "costs": [[15, 20], [10]],

@@ -1,4 +1,4 @@
-"""IOPDDL: problems of the ASPLOS 2025 contest, whose memory is a sum and here has places."""
+"""IOPDDL: problems of the ASPLOS 2025 contest, which sums up memory; memplan assigns offsets as well."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ def read(data: bytes, options: ModelOptions) -> Imported:
 
 @dataclass
 class _Pack:
-    """Slices (first step, last step, bytes), and the kind of resource that is allocated for them."""
+    """The slices of a pack (first step, last step, bytes), and the kind of resource that they belong to."""
 
     slices: list[tuple[int, int, int]]
     kind: str | None = None
@@ -78,7 +78,7 @@ class _Pack:
 
 @dataclass
 class _Section:
-    """The dump of one function at one time; allocations are of packs, or of bytes where these are known."""
+    """The dump of one function after one pass; allocations are of packs, or of plain bytes where these are known."""
 
     when: str = ""
     function: str = ""
@@ -130,7 +130,7 @@ def _slices(text: str, at: int, constants: dict[str, int]) -> Iterator[tuple[int
 
 
 def _own_peak(sections: list[_Section]) -> int | None:
-    """Return the bytes of all packs as the compiler laid them out, None if that was not printed.
+    """Return the bytes of all packs in the compiler's layout; None if that was not printed.
 
     The pass changes no order, so the k-th allocation of a function before it is the k-th one after it.
     """
@@ -168,7 +168,7 @@ _VALUE_NAME = re.compile(r"%[\w$.-]+(?:#\d+)?")
 
 
 def offsets(text: str, this_pass: str) -> dict[tuple[int, int], int] | None:
-    """Return the offset of slice i of pack k by (k, i), packs counted through the file; None where none are given."""
+    """Return the offset of each slice by (pack, slice), with packs counted through the file; None without offsets."""
     sections = list(_printed_sections(text, this_pass))
     offsets_: dict[tuple[int, int], int] = {}
     count = 0
@@ -196,7 +196,7 @@ def _printed_sections(text: str, this_pass: str) -> Iterator[tuple[str, str, str
 
 
 def pairs(sections: Sequence[tuple[str, str, T]]) -> list[tuple[T, T | None]]:
-    """Return each section before the pass with the next one after it of its function, which belongs to no other.
+    """Return each section before the pass, paired with the next unpaired one after it of the same function.
 
     `sections` are (when, function, section), in the order of the text.
     """
@@ -211,7 +211,7 @@ def pairs(sections: Sequence[tuple[str, str, T]]) -> list[tuple[T, T | None]]:
 
 
 def _values(before: str, after: str) -> dict[str, int] | None:
-    """Return the values of names before the pass that are constants after it; None where lines differ."""
+    """Return the values of names before the pass that are constants after it; None if lines do not correspond."""
     constants = {name: int(value) for name, value in _CONSTANT.findall(after)}
     first = _CONSTANT.sub("", _PACK.sub("", before)).split("\n")
     second = _CONSTANT.sub("", after).split("\n")

@@ -1,4 +1,4 @@
-"""IREE: what its compiler prints of packs, as MLIR."""
+"""IREE: packs in the MLIR that its compiler prints."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from memplan.systems.recognition import NEAR, begins_as_mlir
 
 
 def is_iree(data: bytes) -> bool:
-    """Return True if the bytes begin as MLIR does, or have what its compiler prints near, and packs are in them."""
+    """Return True if the bytes start like MLIR or IREE's dumps, and contain packs."""
     return (begins_as_mlir(data) or b"\n// -----// IR Dump" in data[:NEAR]) and b"stream.resource.pack" in data
 
 

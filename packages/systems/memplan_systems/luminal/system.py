@@ -18,7 +18,7 @@ class _FirstFit(FreeBlocks):
 
 
 def plan(problem: Problem, seed: int, stop_check: StopCheck) -> Placed:
-    """Place over time, in whole blocks of 256 bytes, each in the lowest hole; else at the top."""
+    """Place buffers in time order, in whole blocks of 256 bytes, each in the lowest free range, or else at the top."""
     return place_online(problem, stop_check, _ALIGNMENT, _FirstFit())
 
 

@@ -1,4 +1,4 @@
-"""Best fit in time, as MLIR's static memory planner: buffers go by start into the smallest gap between live ones.
+"""Best fit in time order, like MLIR's static memory planner: each buffer goes to the smallest gap between live ones.
 
 Gaps are counted up to the end of all that was ever placed; where none is large enough, a buffer lies behind what is
 alive.
@@ -13,7 +13,7 @@ from memplan.solvers.reference.tensors import Placed, StopCheck, Tensor, aligned
 
 
 def best_fit(problem: Problem, seed: int, stop_check: StopCheck) -> Placed:
-    """Place by start, each buffer at its own alignment.
+    """Place buffers by start time, each at its own alignment.
 
     Source: llvm/llvm-project ae2d14a6, mlir/lib/Dialect/Bufferization/Transforms/StaticMemoryPlanning.cpp:
     bestFitMemoryPlanner (pull request 207403).

@@ -1,4 +1,4 @@
-"""MLIR: no files, but the planner that its bufferization has for allocations of known size."""
+"""MLIR: the planner of its bufferization for allocations of known size; it has no files to read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""nntrainer's planners: one behind the other, reuse of equal sizes, gradients of weights apart, lowest gaps.
+"""nntrainer's planners: without sharing, reuse of equal sizes, separate weight gradients, and lowest gaps.
 
 Source: nnstreamer/nntrainer 65dccdec, nntrainer/tensor: basic_planner.cpp, optimized_v1_planner.cpp to
 optimized_v3_planner.cpp, `planLayout`.
@@ -18,7 +18,7 @@ _GRADIENT = ":grad"
 
 
 def basic(problem: Problem, seed: int, stop_check: StopCheck) -> Placed:
-    """Place one behind the other."""
+    """Place buffers one after the other, without sharing."""
     offsets: dict[int, int] = {}
     top = 0
     for size, tensor in sized(problem):
@@ -28,14 +28,14 @@ def basic(problem: Problem, seed: int, stop_check: StopCheck) -> Placed:
 
 
 def v1(problem: Problem, seed: int, stop_check: StopCheck) -> Placed:
-    """Place over time: where one of the same size lay that is not needed any more, or above all."""
+    """Place buffers in time order: at the offset of a dead buffer of equal size, or else above all others."""
     offsets: dict[int, int] = {}
     _reuse_equal_sizes(sized(problem), offsets, stop_check)
     return _placed(offsets)
 
 
 def v2(problem: Problem, seed: int, stop_check: StopCheck) -> Placed:
-    """Place as `v1` does, and gradients of weights above that, by size, over one another.
+    """Place buffers like `v1`, and the gradients of weights above them by size, where they may share bytes.
 
     Two gradients share bytes where neither time is within the other in the way that the original asks about, and any
     two where the earlier one is smaller: such plans are wrong where the two are alive together.
@@ -58,7 +58,7 @@ def v2(problem: Problem, seed: int, stop_check: StopCheck) -> Placed:
 
 
 def v3(problem: Problem, seed: int, stop_check: StopCheck) -> Placed:
-    """Place over time, each in the lowest gap between what is alive, or above it."""
+    """Place buffers in time order, each in the lowest gap between live ones, or else above them."""
     offsets: dict[int, int] = {}
     alive: list[Row] = []
     for size, tensor in _by_time(sized(problem)):
@@ -81,7 +81,7 @@ def _by_time(rows: list[Row]) -> list[Row]:
 
 
 def _reuse_equal_sizes(rows: list[Row], offsets: dict[int, int], stop_check: StopCheck) -> int:
-    """Place by `v1`, and return the bytes that are needed."""
+    """Place buffers by the rule of `v1`, and return the total bytes."""
     stack: list[Row] = []
     needed = 0
     for size, tensor in _by_time(rows):
@@ -102,7 +102,7 @@ def _reuse_equal_sizes(rows: list[Row], offsets: dict[int, int], stop_check: Sto
 
 
 def _apart(one: Tensor, other: Tensor) -> bool:
-    """Return True where the original keeps two gradients apart."""
+    """Return True where the original planner separates two gradients."""
     return (
         (other.start < one.start and other.start < one.end < other.end)
         or (other.start < one.start < other.end < one.end)

@@ -1,4 +1,4 @@
-"""nntrainer: no files, but the planners that its tensor pools can have."""
+"""nntrainer: the planners of its tensor pools; it has no files to read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""OpenVINO: `ov::MemorySolver`, which places largest first, each as low as it can."""
+"""OpenVINO: `ov::MemorySolver`, which places the largest buffers first, each as low as possible."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _SOURCE = "openvinotoolkit/openvino 138a71f0, src/inference/dev_api/openvino/run
 
 
 def plan(problem: Problem, seed: int, stop_check: StopCheck) -> Placed:
-    """Sort by start and end, then by size, as `std::sort` leaves equal ones; place each as low as it can lie."""
+    """Sort by start and end, then by size with `std::sort`'s order of equal ones; place each as low as possible."""
     rows = std_sorted(sized(problem), lambda a, b: (a[1].start, a[1].end) < (b[1].start, b[1].end))
     return place_in_gaps(std_sorted(rows, lambda a, b: a[0] > b[0]), stop_check, smallest=False)
 

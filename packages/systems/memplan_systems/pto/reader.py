@@ -56,7 +56,7 @@ _CHOICES = {"arith.select", "pto.castptr", "pto.tassign", "func.call"}
 
 @dataclass
 class _Tile:
-    """A tile: its place, and the steps that write and read it; its address is negative if it has none yet."""
+    """A tile: its location, and the steps that write and read it; an address below 0 means that it has none yet."""
 
     name: str
     memory: str
@@ -108,7 +108,7 @@ def homes_of_tiles(data: bytes) -> dict[str, str]:
 
 
 def _drawn(data: bytes, kernels: _Kernels) -> list[_Step]:
-    """Read the tiles and steps of all kernels; return the steps outside of all blocks."""
+    """Read the tiles and steps of all kernels; return the steps that lie in no block."""
     text = COMMENT.sub(lambda match: match[1] or "", last_dump(data.decode(errors="backslashreplace")))
     # What follows a name and a sign is a statement to its cutter.
     body, _ = kernels.block(Statements(_LOOP.sub(r"scf.for (\1),", text)).block(), {})
@@ -118,7 +118,7 @@ def _drawn(data: bytes, kernels: _Kernels) -> list[_Step]:
 
 
 class _Kernels:
-    """The reader of statements: all tiles, and the steps of all blocks in order."""
+    """The reader of statements, which collects all tiles and the steps of all blocks in order."""
 
     def __init__(self, options: ModelOptions) -> None:
         self.options, self.uses = options, Uses()
@@ -282,7 +282,7 @@ def _homes(tiles: Sequence[_Tile], steps: Sequence[_Step], loops: Sequence[range
 def _is_over(
     tiles: Sequence[_Tile], steps: Sequence[_Step], when: int, k: int, source: int, used: Mapping[int, list[int]]
 ) -> bool:
-    """Return True if a step overwrites a tile that it is the last to read, written in the same block."""
+    """Return True if a step overwrites a tile of the same block that no later step reads."""
     one, other = tiles[k], tiles[source]
     same = (one.memory, one.address) == (other.memory, other.address) and one.size <= other.size
     if not same or min((at for at in used[source] if at > when), default=len(steps)) <= max(used[k]):

@@ -6,7 +6,7 @@ from memplan.planner.systems import FileReader, System
 
 
 def is_pto(data: bytes) -> bool:
-    """Return True if tiles are allocated in the bytes, as PTO's dialect of MLIR says it."""
+    """Return True if the bytes allocate tiles in PTO's dialect of MLIR."""
     return b"= pto.alloc_tile" in data
 
 

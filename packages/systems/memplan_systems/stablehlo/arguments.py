@@ -15,7 +15,7 @@ from memplan.systems.imported import OpenSizesError
 
 
 class _Line(NamedTuple):
-    """A form `factor * x + above`, where x is a size or its integer quotient."""
+    """A linear form `factor * x + above`, where x is a size or its integer quotient."""
 
     size: str
     divisor: int

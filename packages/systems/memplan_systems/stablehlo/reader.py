@@ -1,4 +1,4 @@
-"""StableHLO as text, as JAX's `export` prints it: every tensor one buffer, its lifetime by the order of the operations.
+"""StableHLO text as JAX's `export` prints it: each tensor is a buffer, alive by the order of the operations.
 
 Calls are followed, so that each has buffers of its own. Numbers that follow from sizes alone are computed before the
 program runs, and are no buffers; nor are constants, which lie apart. A reshape is a view. The state of a `while` lies
@@ -52,7 +52,7 @@ _COUNTS: Mapping[str, tuple[int | None, int | None]] = {
 
 
 def read(data: bytes, options: ModelOptions) -> Imported:
-    """Read a program; raises FormatError, and OptionError for dimensions that it does not name."""
+    """Read a program; raises FormatError, and OptionError for dimensions that it does not have."""
     module = module_of(data)
     opened = _open_sizes(module)
     main = module.functions[module.main]
@@ -80,7 +80,7 @@ def read(data: bytes, options: ModelOptions) -> Imported:
 
 
 def symbols(data: bytes) -> dict[str, SymbolRange]:
-    """Return the symbols that the open sizes of a program's arguments are, with their ranges; raises FormatError."""
+    """Return the symbols for the open sizes of a program's arguments, with their ranges; raises FormatError."""
     return _open_sizes(module_of(data)).symbols
 
 
@@ -191,7 +191,7 @@ class _Program:
         return scope
 
     def operation(self, operation: HloOperation, scope: dict[str, _Value]) -> list[_Value]:
-        """Convert an operation, and return its results."""
+        """Convert an operation and return its results."""
         kind, types, operands = operation.kind, operation.types, _operands(operation, scope)
         counts, got = _COUNTS.get(kind, (None, None)), (len(operands), len(types))
         if any(count not in (None, has) for count, has in zip(counts, got, strict=True)):
@@ -263,7 +263,7 @@ class _Program:
         return values if numbers is None else [replace(values[0], numbers=numbers)]
 
     def _shapes(self, operation: HloOperation, given: Sequence[_Value]) -> list[Sizes]:
-        """Return the result shapes: sizes of their types, and for open ones those of a rule."""
+        """Return the result shapes from their types; for open sizes, from the rule of the operator."""
         types = operation.types
         if all(each.is_static for each in types):
             return [each.sizes for each in types]
@@ -360,7 +360,7 @@ class _Program:
         return copy
 
     def _like(self, value: _Value, what: str, role: Kind) -> _Value:
-        """Declare a value with another one's shape."""
+        """Declare a value with the shape of another one."""
         if value.parts is None:
             return self._declared(what, value.shape, value.kind, role)
         return replace(value, parts=tuple(self._like(each, what, role) for each in value.parts))

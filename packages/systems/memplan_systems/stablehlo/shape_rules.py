@@ -138,7 +138,7 @@ class KnownOperands:
     known: Sequence[list[Any] | None]
 
     def numbers(self, k: int) -> list[Any]:
-        """Return the numbers of operand k."""
+        """Return the integers of operand k."""
         numbers = self.known[k]
         if numbers is None:
             raise LookupError(k)

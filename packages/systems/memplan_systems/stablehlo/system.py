@@ -9,7 +9,7 @@ from memplan.systems.recognition import NEAR, begins_as_mlir
 
 
 def is_stablehlo(data: bytes) -> bool:
-    """Return True if the bytes begin as MLIR does, and an operation or attribute of StableHLO, CHLO or JAX is near."""
+    """Return True if the bytes start like MLIR and an operation or attribute of StableHLO, CHLO or JAX follows."""
     return begins_as_mlir(data) and re.search(rb"\b(?:stablehlo|chlo|mhlo|jax)\.\w", data[:NEAR]) is not None
 
 

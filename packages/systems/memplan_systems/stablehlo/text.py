@@ -110,7 +110,7 @@ class HloOperation:
 
     @property
     def kind(self) -> str:
-        """The operator, without its dialect if that is redundant; for a custom call, the target."""
+        """The operator, without a redundant dialect prefix; for a custom call, its target."""
         if self.name.endswith(".constant"):  # of StableHLO, arith and CHLO
             return "constant"
         name = self.callee if self.name == "stablehlo.custom_call" else self.name

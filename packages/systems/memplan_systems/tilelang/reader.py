@@ -46,7 +46,7 @@ def _numbers(kernel: ast.FunctionDef, name: str) -> dict[str, int]:
 
 
 class _Kernel:
-    """A kernel while it is read: its buffers, and the operations of its statements."""
+    """The state of reading a kernel: its buffers, and the operations of its statements."""
 
     def __init__(self, kernel: ast.FunctionDef, options: ModelOptions) -> None:
         self.draft, self.uses = OperationsDraft(None, (), options, options.alignment or ALIGNMENT), Uses()
@@ -67,7 +67,7 @@ class _Kernel:
         self.written = {name for name, kind in self._accesses(kernel) if kind & _WRITE}
 
     def block(self, statements: Sequence[ast.stmt]) -> None:
-        """Draw statements, those of loops and branches in blocks of their own."""
+        """Convert statements; loops and branches become blocks."""
         for row in statements:
             if isinstance(row, ast.With):
                 self.block(row.body)

@@ -6,7 +6,7 @@ from memplan.planner.systems import FileReader, System
 
 
 def is_tilelang(data: bytes) -> bool:
-    """Return True if the bytes have a function of TVMScript, whose buffers have addresses."""
+    """Return True if the bytes contain a TVMScript function whose buffers have addresses."""
     return b"@T.prim_func" in data and b'"address_map": {' in data
 
 

@@ -78,7 +78,7 @@ def _class(size: int) -> tuple[int, int]:
 
 
 def plan(problem: Problem, seed: int, stop_check: StopCheck) -> Placed:
-    """Place over time, in whole blocks of 256 bytes, in the first class whose blocks are all large enough."""
+    """Place buffers in time order in whole blocks of 256 bytes, in the first class whose blocks are large enough."""
     rows = tensors(problem)
     unit = aligned(_BLOCK, granule(problem, rows))
     room = 2 * sum(max(aligned(row.size, unit), _BLOCK) for row in rows)

@@ -9,7 +9,7 @@ from memplan_systems.by_size import place_in_gaps, sized
 
 
 def plan(problem: Problem, seed: int, stop_check: StopCheck) -> Placed:
-    """Place by size, each in the lowest gap; of equal sizes as given, or, where that is lower, by conflicts."""
+    """Place buffers by size, each in the lowest gap; equal sizes go as given, or by conflicts if that is lower."""
     rows = sized(problem)
     degree = {
         tensor.position: sum(tensor.meets(other) for _, other in rows if other is not tensor) for _, tensor in rows

@@ -1,4 +1,4 @@
-"""The hill climb of Vela, Arm's compiler for Ethos-U: first fit in an order that is learnt from the bottleneck.
+"""The hill climb of Vela, Arm's compiler for Ethos-U: first fit, with an order improved at the bottleneck.
 
 Source: ethos-u-vela 5.2.0, ethosu/vela/hillclimb_allocation.py (HillClimbAllocator), called by
 tensor_allocation.py with at most 99,999 iterations and the size of the pool. Its random numbers are Python's own,
@@ -24,7 +24,7 @@ NOT_PLACED = -1
 
 
 def hill_climb(problem: Problem, seed: int, stop_check: StopCheck) -> Placed:
-    """Place every buffer where Vela does; it stops at the first packing within the capacity."""
+    """Place all buffers like Vela; the search stops at the first packing within the capacity."""
     rows = tensors(problem)
     ranges = _live_ranges(problem, [tensor for tensor in rows if tensor.start < tensor.end], stop_check)
     offset = {tensor.position: 0 for tensor in rows}
@@ -51,7 +51,7 @@ class _LiveRange:
 
     @property
     def priority(self) -> tuple[int, int, int, int, int]:
-        """The key of the first order: many neighbours, long, early, large first."""
+        """The sort key of the first order: many neighbours, long lifetimes, early starts and large sizes first."""
         start, end = self.tensor.start, self.tensor.end
         return -self.urgency, start - end, start, -self.tensor.size, self.index
 
@@ -158,7 +158,7 @@ class _OrderSearch:
 
     @staticmethod
     def _add_chain(turns: dict[int, None], one: _LiveRange | None) -> None:
-        """Add the turns of a range, of the range that pushed it last, and so on."""
+        """Add the order positions of a range, of the range that pushed it last, and so on."""
         while one is not None:
             turns.setdefault(one.turn)
             one = one.predecessor

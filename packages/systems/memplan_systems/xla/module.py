@@ -48,7 +48,7 @@ def read_module(data: bytes, options: ModelOptions) -> Imported:
 
 
 class _Program:
-    """Draws the entry computation; its results must be known before, as views of them are no aliases of inputs."""
+    """The conversion of the entry computation; its results must be known first, since their views are not aliases."""
 
     def __init__(self, module: ProtobufMessage, options: ModelOptions, results: Values) -> None:
         entry = module.integer(6, "entry_computation_id")
@@ -70,7 +70,7 @@ class _Program:
         self.uses = Uses()
 
     def run(self) -> Values:
-        """Draw all instructions, and return the buffers of the results."""
+        """Convert all instructions and return the buffers of the results."""
         for number in self.schedule:
             self._draw(number, self.rows[number])
         if self.root not in self.values:

@@ -1,4 +1,4 @@
-"""XLA's planner: best fit by decreasing size, or by decreasing life; the compiler takes the better of the two.
+"""XLA's planner: best fit by decreasing size or by decreasing lifetime, of which the better result counts.
 
 Source: openxla/xla 16569562fc04, xla/service/heap_simulator.cc (GlobalDecreasingSizeBestFitHeap: Alloc, Free,
 GetSpatialBufferIntervalCompare, GetTemporalBufferIntervalCompare, FindChunkCandidate; ChooseBestHeapAlgorithm) and
@@ -25,7 +25,7 @@ class Interval:
 
     @property
     def life(self) -> int:
-        """The number of time steps it is alive."""
+        """The number of time steps of its lifetime."""
         return self.end - self.start
 
 
@@ -41,17 +41,17 @@ def _by_life(interval: Interval) -> tuple[int, int, int]:
 
 
 def best_fit_by_size(problem: Problem, seed: int, stop_check: StopCheck) -> Placed:
-    """Place the largest first, of equal ones the longest alive (kSpatial)."""
+    """Place the largest buffers first; among equal ones, the one with the longest lifetime first (kSpatial)."""
     return _best_fit(problem, stop_check, _by_size)
 
 
 def best_fit_by_life(problem: Problem, seed: int, stop_check: StopCheck) -> Placed:
-    """Place the longest alive first, of equal ones the largest (kTemporal)."""
+    """Place the buffers with the longest lifetimes first; among equal ones, the largest first (kTemporal)."""
     return _best_fit(problem, stop_check, _by_life)
 
 
 def best_fit(problem: Problem, seed: int, stop_check: StopCheck) -> Placed:
-    """Return the smaller of the two heaps, that by size where they are equal."""
+    """Return the smaller of the two heaps; if they are equal, the one by size."""
     heaps = [_best_fit(problem, stop_check, order) for order in (_by_size, _by_life)]
     return min(heaps, key=lambda heap: _heap_size(problem, heap))
 
@@ -62,7 +62,7 @@ def _heap_size(problem: Problem, heap: Placed) -> int:
 
 
 def _best_fit(problem: Problem, stop_check: StopCheck, order: Order) -> Placed:
-    """Place every buffer in the smallest gap that holds it; one of no bytes, or never alive, lies at 0."""
+    """Place every buffer in the smallest sufficient gap; empty and never live buffers lie at 0."""
     rows = tensors(problem)
     step = granule(problem, rows)
     placements = {tensor.position: (0, 0) for tensor in rows}
@@ -81,7 +81,7 @@ def _best_fit(problem: Problem, stop_check: StopCheck, order: Order) -> Placed:
 
 
 def _intervals(found: Iterable[Tensor]) -> Iterator[Interval]:
-    """Number allocations and releases as the heap simulator meets them.
+    """Number allocations and releases in the order of XLA's heap simulator.
 
     At each step come the releases of what is no longer alive, by start and then position, before the allocations, by
     end and then position.

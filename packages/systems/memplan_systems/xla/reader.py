@@ -65,7 +65,7 @@ def read(data: bytes, options: ModelOptions) -> Imported:
 
 @dataclass
 class _Group:
-    """Buffers that share a place; `alive` are those not yet freed."""
+    """Buffers at one offset; `alive` are those not yet freed."""
 
     name: str
     size: int
@@ -161,7 +161,7 @@ def _own_peak(assignment: ProtobufMessage, traces: list[_Trace]) -> int | None:
 
 
 def _own_offsets(assignment: ProtobufMessage, traces: list[_Trace]) -> dict[int | str, int]:
-    """Return XLA's places of the traces' groups; several allocations of one trace follow one another."""
+    """Return XLA's offsets of the traces' groups; several allocations of one trace follow one another."""
     places: dict[int, tuple[str, int, int]] = {}
     for path, buffer, offset, end in _assigned(assignment):
         places.setdefault(buffer, (path, offset, end))
@@ -181,7 +181,7 @@ def _own_offsets(assignment: ProtobufMessage, traces: list[_Trace]) -> dict[int 
 
 
 def _assigned(assignment: ProtobufMessage) -> Iterator[tuple[str, int, int, int]]:
-    """Yield (allocation, buffer, where it begins there, where it ends there)."""
+    """Yield (allocation, buffer, first byte in it, end in it) for each assigned buffer."""
     for allocation in assignment.messages(_ALLOCATIONS, "buffer_allocations"):
         for row in allocation.messages(9, "assigned"):
             offset, size = row.integer(2, "offset"), row.integer(3, "size")

@@ -14,12 +14,12 @@ _HLO_PROTO = re.compile(rb"\n[\x80-\xff]{0,9}[\x00-\x7f]\n[\x01-\x7f][\x20-\x7e]
 
 
 def is_xla(data: bytes) -> bool:
-    """Return True if the bytes begin as one of XLA's texts, or as an HloProto: a module that begins with its name."""
+    """Return True if the bytes start like one of XLA's texts, or like an HloProto with the name of its module."""
     return is_xla_text(data) or (_HLO_PROTO.match(data) is not None and not begins_with_nodes(data))
 
 
 def is_xla_text(data: bytes) -> bool:
-    """Return True if the bytes begin as XLA's text of buffers or of live ranges does."""
+    """Return True if the bytes start like XLA's text of buffers or of live ranges."""
     return data[:100].lstrip().startswith(_TEXTS)
 
 

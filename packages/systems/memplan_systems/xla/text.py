@@ -1,4 +1,4 @@
-"""Buffer assignments of XLA as text: sizes and places from one file, lifetimes from another, one after the other.
+"""Buffer assignments of XLA as two concatenated texts: sizes and offsets, then lifetimes.
 
 XLA writes them as `….cpu_after_optimizations-buffer-assignment.txt` and `…-live-range.txt`. Lifetimes include their
 last step. In the allocations for temporaries (`preallocated-temp`), two values that are alive together and begin at one
@@ -26,7 +26,7 @@ _RANGE = re.compile(rf" *(\S+?)(\{{[\d, ]*\}}):{_DIGITS}-{_DIGITS} *")
 
 @dataclass
 class _Value:
-    """A value, or several in one place; `end` is the last step."""
+    """A value, or several at one offset; `end` is the last step."""
 
     name: str
     offset: int

@@ -1,4 +1,4 @@
-"""XNNPACK: the planner that its runtime calls where shapes are set."""
+"""XNNPACK: the planner that its runtime calls when shapes change."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from memplan_systems.by_size import place_in_gaps, sized
 
 
 def plan(problem: Problem, seed: int, stop_check: StopCheck) -> Placed:
-    """Place by size, equal ones as given, which is how glibc's qsort leaves them; each in the smallest gap."""
+    """Place buffers by size in the smallest gaps; equal sizes stay in order, as with glibc's qsort."""
     return place_in_gaps(sorted(sized(problem), key=lambda row: -row[0]), stop_check, smallest=True)
 
 

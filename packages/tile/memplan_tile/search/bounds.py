@@ -77,7 +77,7 @@ class LowerBounds:
         return self.graph.operations[operation].is_product and is_long and not self._inner[operation, True]
 
     def _loads(self, operation: int, tensor: int) -> float:
-        """Return how often an operation loads a tensor at least.
+        """Return a lower bound on how often an operation loads a tensor.
 
         Where a reduction has several slices, every tile loads all of its rows and columns; but for some slices, where
         the step may hold the same bytes as those of another region.
@@ -124,7 +124,7 @@ class LowerBounds:
 
 
 class _Place(NamedTuple):
-    """A region in a step with at least some rows and columns of tiles.
+    """The part of a tensor that a step needs, with lower bounds on its rows and columns of tiles.
 
     It `is_alone` if only a product of tiles needs it, so that no two of its slices are the same bytes by chance.
     """
@@ -136,19 +136,19 @@ class _Place(NamedTuple):
     is_alone: bool = True
 
     def at(self, rows: int, columns: int) -> _Place:
-        """Return another region of the step."""
+        """Return the place of another region in the step."""
         return self._replace(rows=rows, columns=columns)
 
     @property
     def times(self) -> int:
-        """How often the region passes through its tensor, in slices for each tile except along its own axis."""
+        """The number of passes of a region over its tensor, in slices for each tile except along its own axis."""
         if SLICE not in (self.rows, self.columns):
             return 1
         return (1 if self.rows == TILE else self.n_rows) * (1 if self.columns == TILE else self.n_columns)
 
 
 class _Way(NamedTuple):
-    """A way to get an input: whether it has a slot, the counted part of its loads, and further bytes."""
+    """A way to get an input: whether it needs a slot, the fraction of its loads that counts, and additional bytes."""
 
     has_slot: bool = False
     part: float = 0.0
@@ -159,7 +159,7 @@ _OUTER = _Place()
 
 
 class TreeTraffic:
-    """The least traffic for operations' inputs; `times` has the least number of loads of a tensor."""
+    """The least traffic for the inputs of operations; `times` has lower bounds on the loads of tensors."""
 
     def __init__(self, graph: TileGraph, target: Target, times: Callable[[int, int], float]) -> None:
         self.graph, self.target, self.times = graph, target, times
@@ -195,7 +195,7 @@ class TreeTraffic:
         return len(sides) == 1 or (all(one.is_product for one in readers) and len(set(sides)) == 1)
 
     def _made(self, o: int, place: _Place, depth: int) -> float:
-        """Return the least bytes for an operation's inputs if its output is needed in a place."""
+        """Return the least bytes for an operation's inputs if its output is needed at a place."""
         one = self.graph.operations[o]
         shape = self.graph.tensors[one.output]
         if one.is_product:
@@ -207,7 +207,7 @@ class TreeTraffic:
         return sum(min(way.bytes + way.part * shape.size for way in self._ways(o, t, place, depth)) for t in inputs)
 
     def _ways(self, o: int, tensor: int, place: _Place, depth: int) -> list[_Way]:
-        """Return the ways to get a tensor that an operation needs in a place."""
+        """Return the ways to get a tensor that an operation needs at a place."""
         part, size = self._parts[tensor].get(o, 0.0), self.graph.tensors[tensor].size
         load = _Way(True, part) if self._is_plain(tensor) else _Way(True, 0.0, part * size * self.times(o, tensor))
         if tensor not in self.graph.producer:
@@ -282,7 +282,7 @@ class TreeTraffic:
 
 
 def _sides(length: int, most: int) -> NDArray[np.int64]:
-    """Return the least tile sides for each number of tiles in a length, and for tiles of full size."""
+    """Return the smallest tile sides for each number of tiles in a length, also if all tiles have full size."""
     count = np.arange(1, length + 1)
     sides = np.unique(np.concatenate([(length - 1) // count + 1, length // (count + 1) + 1]))
     return sides[sides <= most]

@@ -1,4 +1,4 @@
-"""The costs of steps of a graph on a target; those that look alike are computed once."""
+"""The costs of the steps of a graph on a target; steps of equal form are computed once."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class StepCosts:
         return None if step in self.cuts else self._steps[step]
 
     def least_of(self, step: Masks) -> float:
-        """Return a lower bound on a step's cost, wherever its slices lie; infinite if it fits nowhere."""
+        """Return a lower bound on a step's cost for any tiling; infinite if no tiling fits."""
         cost = self.of(step)
         if step not in self._shared or step in self.cuts:
             return float("inf") if cost is None else cost.value
@@ -66,7 +66,7 @@ class StepCosts:
         return step in self._shared
 
     def nest(self, operations: int, leaving: int, rolls: int = 0) -> Nest | None:
-        """Return the loop nest of operations with some tensors leaving and some rolling."""
+        """Return the loop nest of operations with some tensors leaving the step and some rolling."""
         key = operations, leaving, rolls
         if key not in self._nests:
             engine = self.target.engine
@@ -88,7 +88,7 @@ class StepCosts:
         return value
 
     def looks(self, step: Masks) -> list[Look]:
-        """Return the variants of a step: which tensors roll, and how each operation is computed."""
+        """Return the variants of a step, which differ in rolling tensors and in the way to compute each operation."""
         operations, resident, leaving, retained = step
         nest = self.nest(operations, leaving)
         fixed = sum(self.sizes[t] for t in bits(resident)) + sum(self.sizes[t] for t in bits(retained & leaving))
@@ -187,7 +187,7 @@ class StepCosts:
 
 
 def _there_and_back(rows: int, columns: int, by_rows: bool) -> tuple[int, ...] | None:
-    """Return the tiles of a serpentine walk along rows or columns; None if that is row by row."""
+    """Return the tiles of a serpentine walk along rows or columns; None if it equals the plain row order."""
     if rows == 1 or columns == 1:
         return None
     if by_rows:

@@ -215,13 +215,13 @@ class DownsetSearch:
                     self._layers[(following & self.window.operations).bit_count()].add(following)
 
     def _may_cost_less(self, masks: Masks, cost: StepCost | None, below: float) -> bool:
-        """Return True if a step might really cost less than counted, below a value or peak of interest."""
+        """Return True if a step may cost less than its estimate, and then less than a value or peak of interest."""
         least = self.costs.least_of(masks)
         is_open = least < (_NEVER if cost is None else cost.value) - EPSILON
         return (is_open and least < below) or (self.arcs is not None and self.costs.is_shared(masks))
 
     def _retainable(self, group: Group, done: int, kept: int) -> Iterator[int]:
-        """Yield the sets of tensors (masks) that a group may retain, with kept ones."""
+        """Yield the sets of tensors (masks) that a group may retain besides those kept before."""
         window, keeps = self.window, self.costs.target.keeps
         kept |= window.retained & group.leaves
         if done == window.operations:

@@ -1,4 +1,4 @@
-"""All schedules of a few operations, also those that run operations again: the shortest way through what is stored."""
+"""The complete search over all schedules of a few operations, with recomputation: shortest paths between states."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _State = tuple[int, int]
 
 
 def exhausted(ground: Ground, known: Found) -> Found:
-    """Return the best schedule of all, `known` if none is better; it is complete where that is sure, and in time.
+    """Return the best schedule, or `known` if none is better; it is complete if it is proved best and time sufficed.
 
     A state is what lies in the slow memory and what is resident; a step may write or retain each tensor that it makes,
     and leave those that it reads itself. It is not sure where steps might cost less than is counted.
@@ -64,7 +64,7 @@ def exhausted(ground: Ground, known: Found) -> Found:
 
 
 def _around(ground: Ground, mask: int) -> tuple[int, int, int]:
-    """Return the tensors that a step reads from outside, those that it makes and does not read, and the other ones."""
+    """Return the tensors that a step reads from outside, those that it makes and does not read, and all others."""
     read = made = 0
     for o in bits(mask):
         one = ground.graph.operations[o]
@@ -75,7 +75,7 @@ def _around(ground: Ground, mask: int) -> tuple[int, int, int]:
 
 
 def _ways_to_leave(sinks: int, inner: int) -> Iterator[tuple[int, int]]:
-    """Yield the tensors that a step writes and those that it retains: a sink is one of both, others may be neither."""
+    """Yield the tensors that a step writes and those that it retains; outputs of the graph are one of the two."""
     ways = [((1 << t, 0), (0, 1 << t)) for t in bits(sinks)]
     more = [((0, 0), (1 << t, 0), (0, 1 << t)) for t in bits(inner)]
     for chosen in product(*ways, *more):
@@ -83,7 +83,7 @@ def _ways_to_leave(sinks: int, inner: int) -> Iterator[tuple[int, int]]:
 
 
 def _kept(ground: Ground, resident: int) -> Iterator[int]:
-    """Yield each set of resident tensors that may stay, as a mask."""
+    """Yield each set of resident tensors that may stay in the fast memory, as a mask."""
     for chosen in product(*((0, 1 << t) for t in bits(resident if ground.target.keeps else 0))):
         yield sum(chosen)
 

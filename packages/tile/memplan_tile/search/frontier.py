@@ -1,4 +1,4 @@
-"""Schedules of which none with a lower peak is as good: a front over the fast memory, by the cut points of cascades.
+"""The front of schedules over the size of the fast memory, found by the cut points of cascades.
 
 States of the search are cuts, and a step is a region between two of them, once for each of its tilings that none is as
 good as in peak and value. The front of chains of regions is then that of schedules: the peak is a maximum, the value is
@@ -35,7 +35,7 @@ _MOST_SUM = 2.0**60
 
 
 def front_of(ground: Ground, best: Sequence[PlannedStep]) -> tuple[list[list[PlannedStep]], bool]:
-    """Return schedules by falling peaks, the first as good as the best one, and whether all groupings were tried.
+    """Return schedules of falling peaks, the first as good as the best one, and whether all groupings were tried.
 
     Graphs with few states are tried as a whole, others along the line of the best schedule.
     """
@@ -71,7 +71,7 @@ def front_of(ground: Ground, best: Sequence[PlannedStep]) -> tuple[list[list[Pla
 
 
 def _arcs(ground: Ground, line: OperationLine | None, share: float) -> tuple[list[tuple[int, PlannedStep]], bool]:
-    """Return the steps between the states of the graph, or of a line of it, and whether these are all."""
+    """Return the steps between the states of the graph or of an ordered part, and whether they are complete."""
     bounds = _WHOLE if line is None else _ALONG
     search = ground.search(StepWindow(ground.all), bounds, share=share, line=line, arcs=[])
     search.found()
@@ -79,7 +79,7 @@ def _arcs(ground: Ground, line: OperationLine | None, share: float) -> tuple[lis
 
 
 def _line_of(ground: Ground, best: Sequence[PlannedStep]) -> OperationLine:
-    """Return the operations in the order of a schedule, and short ranges of them, beside the steps themselves."""
+    """Return the operations in the order of a schedule, with its steps and short ranges as candidates for groups."""
     order = [o for step in best for o in bits(step.operations)]
     ranges = dict.fromkeys(step.operations for step in best)
     for first in range(len(order)):
@@ -92,12 +92,12 @@ def _line_of(ground: Ground, best: Sequence[PlannedStep]) -> OperationLine:
 
 
 def peak_of(steps: Sequence[PlannedStep]) -> int:
-    """Return the most bytes that a step has in the fast memory."""
+    """Return the most bytes that any step has in the fast memory."""
     return max(step.cost.peak for step in steps)
 
 
 def least_peak(ground: Ground, steps: list[PlannedStep], is_complete: bool) -> Found:
-    """Return the schedule of the least peak, and of these the best, from the last one of a front.
+    """Return the best schedule among those of the least peak, starting from the last one of a front.
 
     Up to a few operations, schedules that run operations again are tried in less and less memory.
     """

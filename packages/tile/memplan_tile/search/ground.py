@@ -1,4 +1,4 @@
-"""The ground of a search for schedules: costs and relations of a graph, values of steps, and windows."""
+"""The common tables of a search for schedules: costs and relations of a graph, values of steps, and windows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from memplan_tile.search.nests import bits
 
 
 class Ground:
-    """The tables that the searches of one graph share; its operations are in an order that respects them."""
+    """The tables that all searches of one graph share; its operations are in topological order."""
 
     def __init__(
         self,
@@ -39,18 +39,18 @@ class Ground:
         return not found.is_complete and found.value > self.lower_bound + EPSILON
 
     def alone(self, operations: int) -> list[PlannedStep] | None:
-        """Return a step for each of some operations, without residents; None where one fits no tile by itself."""
+        """Return single-operation steps without residents; None if one of them fits with no tiling."""
         masks = [(1 << o, 0, 1 << self.graph.operations[o].output, 0) for o in bits(operations)]
         steps = [PlannedStep(*step, cost) for step in masks if (cost := self.costs.of(step)) is not None]
         return steps if len(steps) == len(masks) else None
 
     def window(self, window: StepWindow, bounds: Bounds, below: float, share: float, extra: set[int]) -> Found | None:
-        """Return the best steps of a window below a value; nothing is claimed of them."""
+        """Return the best steps of a window below a value; the result is no proof."""
         limits = {"below": below, "least": self.least, "share": share, "is_cut": True}
         return self.search(window, bounds, **limits).found(extra)
 
     def search(self, window: StepWindow, bounds: Bounds, **limits: Any) -> DownsetSearch:
-        """Return a search of a window, with other limits of a DownsetSearch."""
+        """Return a search of a window with its own limits."""
         return DownsetSearch(self.relations, self.costs, self.effort, window, bounds, **limits)
 
     def value(self, steps: Sequence[PlannedStep]) -> float:

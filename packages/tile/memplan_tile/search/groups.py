@@ -13,7 +13,7 @@ from memplan_tile.search.nests import bits
 
 @dataclass(frozen=True)
 class Group:
-    """A group, the operations that must be done before it, and the tensors that leave it.
+    """A group, the operations that must precede it, and the tensors that leave it.
 
     Each that leaves has the operations outside that read it.
     """
@@ -30,7 +30,7 @@ class Group:
 
 @dataclass(frozen=True, eq=False)
 class Relations:
-    """The operations before and beside others, as masks; those of the graph are in an order that respects them."""
+    """The predecessors and neighbours of operations as masks; operations are in topological order."""
 
     graph: TileGraph
 
@@ -67,7 +67,7 @@ class Relations:
 
     @cached_property
     def beside(self) -> list[int]:
-        """The operations that have a tensor in common with each one."""
+        """The operations that share a tensor with each one."""
         beside = [0] * len(self.before)
         for o, operation in enumerate(self.graph.operations):
             for tensor in (*operation.inputs, operation.output):
@@ -79,11 +79,11 @@ class Relations:
 
     @cached_property
     def outputs(self) -> int:
-        """The tensors that the graph makes for others."""
+        """The tensors that are outputs of the graph."""
         return sum(1 << t for t in self.graph.outputs)
 
     def awaited(self, tensors: int, done: int) -> int:
-        """Return the tensors, a mask, that have readers that are not done."""
+        """Return the tensors (a mask) that operations not yet done will read."""
         return sum(1 << t for t in bits(tensors) if self.readers[t] & ~done)
 
     @cached_property
@@ -91,7 +91,7 @@ class Relations:
         return {}
 
     def group(self, operations: int) -> Group:
-        """Return the group of some operations. It is cached, as the same steps are looked up again and again."""
+        """Return the group of some operations; results are cached since the same groups recur often."""
         if operations not in self._groups:
             needs, leaving = 0, []
             for o in bits(operations):
@@ -104,7 +104,7 @@ class Relations:
         return self._groups[operations]
 
     def is_convex(self, group: int) -> bool:
-        """Return True if no operation outside a group is both after and before some of it."""
+        """Return True if no outside operation lies on a path between two operations of the group."""
         up = down = 0
         for o in bits(group):
             up |= self.ancestors[o]
@@ -112,7 +112,7 @@ class Relations:
         return not up & down & ~group
 
     def is_connected(self, group: int) -> bool:
-        """Return True if the operations of a group hang together by tensors."""
+        """Return True if the operations of a group are connected by shared tensors."""
         reached = waiting = group & -group
         while waiting:
             around = 0
@@ -124,7 +124,7 @@ class Relations:
 
 
 def grown(relations: Relations, window: int, most: int, longest: int) -> tuple[list[int], bool]:
-    """Return the connected convex groups within a convex set of operations, and whether these are all.
+    """Return the connected convex groups within a convex set of operations, and whether all were found.
 
     Groups grow by one operation at a time, through convex ones only. That finds all: a connected convex set of two or
     more has a source or a sink without which it is connected, and then it is convex as well. It ends at `most` groups
@@ -156,7 +156,7 @@ def grown(relations: Relations, window: int, most: int, longest: int) -> tuple[l
 
 
 def unions(relations: Relations, parts: Iterable[int]) -> set[int]:
-    """Return the groups among unions of two, three or four parts: large ones without all the smaller ones."""
+    """Return groups that unite two, three or four parts: large groups without all the smaller ones in between."""
     masks = set()
     rows = list(parts)
     for size in (2, 3, 4):

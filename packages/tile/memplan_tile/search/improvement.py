@@ -1,4 +1,4 @@
-"""Better schedules from one that is known: windows of it are searched anew."""
+"""The improvement of a known schedule by searching windows of it again."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Improvement:
         self.tried: dict[tuple[int, int, int], float] = {}
 
     def run(self, share: float) -> Found:
-        """Return the best schedule once this share of the effort is spent, the bound is met, or nothing is gained."""
+        """Return the best schedule once its share of the effort is spent, the bound is met, or no window improves."""
         while not self.ground.effort.is_over(share) and self.value > self.ground.lower_bound + EPSILON:
             self.ground.effort.spend(1)
             if not self._improve_a_window() and self._is_stale():
@@ -31,7 +31,7 @@ class Improvement:
         return Found(self.value, self.steps, False)
 
     def _improve_a_window(self) -> bool:
-        """Search a window; return False for one that was searched before."""
+        """Search a window; return False if it was searched before."""
         first, last = self._drawn()
         part = self.steps[first:last]
         operations = sum(step.operations for step in part)
@@ -64,7 +64,7 @@ class Improvement:
             self.ground.report(value)
 
     def _drawn(self) -> tuple[int, int]:
-        """Return the first step of a window, and the one after its last."""
+        """Return the first step of a random window, and the step after its last."""
         first = self.rng.randrange(len(self.steps))
         most, size, last = self.rng.randint(3, self.widest), 0, first
         while last < len(self.steps) and size + self.steps[last].operations.bit_count() <= most:
@@ -73,7 +73,7 @@ class Improvement:
         return first, max(last, min(first + 2, len(self.steps)))
 
     def _is_stale(self) -> bool:
-        """Take wider windows after many that bring nothing; return True after many of the widest."""
+        """Widen the windows after many without an improvement; return True once the widest do not help either."""
         self.stale += 1
         if self.stale > _WIDER_AFTER and self.widest < _LAST_WINDOW:
             self.stale, self.widest = 0, self.widest + 1
@@ -81,7 +81,7 @@ class Improvement:
 
 
 def rebuilt(ground: Ground, masks: list[int], retained: list[int]) -> list[PlannedStep] | None:
-    """Return the steps, which retain what they did where the next one reads it; None where one fits no tile."""
+    """Return the steps with their retained tensors where the next step reads them; None if a step does not fit."""
     steps, keeps = list[PlannedStep](), ground.target.keeps
     resident = done = 0
     for i, mask in enumerate(masks):

@@ -26,7 +26,7 @@ def bits(mask: int) -> Iterator[int]:
 
 @dataclass(frozen=True)
 class Work:
-    """Arithmetic of a nest: how an operation may be computed, what is held of its output, and the sides of that.
+    """The arithmetic of an operation in a nest: ways to compute it, and the held part of its output.
 
     `when` are the tiles that need it; where what is made `rolls`, a slot keeps it for those that do not.
     """
@@ -43,7 +43,7 @@ class Work:
 
 @dataclass(frozen=True)
 class Nest:
-    """Operations as one nest of loops over the tiles of what leaves the step, and over slices of one reduction.
+    """Operations as one loop nest over the tiles of the step's outputs and over slices of one reduction.
 
     Nests are equal where their costs are, whichever tensors and operations they are of.
 
@@ -68,7 +68,7 @@ class Nest:
 
 
 def nest_of(graph: TileGraph, operations: int, leaving: int, native: tuple[int, int], rolls: int = 0) -> Nest | None:
-    """Return the nest of operations, a mask, from which tensors leave, a mask; None where they share no tiles.
+    """Return the nest of operations (a mask) with leaving tensors (a mask); None if they have no common tiles.
 
     `native` is the height and width of the native tile, `rolls` are tensors, a mask, of which a slot keeps what the
     next tile needs again.
@@ -116,7 +116,7 @@ def _key(work: Work) -> tuple[int, ...]:
 
 
 def _regions(graph: TileGraph, made: dict[int, int], tips: list[int], rolls: int) -> dict[Held, int]:
-    """Return every region that is needed, from what leaves back, and the tiles that need it.
+    """Return all needed regions, from the leaving tensors back to the inputs, and the tiles that need them.
 
     An element-wise operation needs of its inputs what is needed of its output; a product of a tile needs a tile's rows
     by a slice, and a slice by a tile's columns; one whose output is needed in another region needs whole rows and

@@ -1,4 +1,4 @@
-"""Schedules of a graph on a target: searched, simulated, placed, and compared with what the search says.
+"""Schedules of a graph on a target: searched, simulated, placed, and compared with the estimates of the search.
 
 The search starts by windows, takes the whole graph at once while that is small, and then looks for better windows.
 """
@@ -51,12 +51,12 @@ _MOST_GROUPS = 6000
 
 
 def in_order(graph: TileGraph, order: Sequence[int]) -> TileGraph:
-    """Return the graph whose operations are in an order."""
+    """Return the graph with its operations in the given order."""
     return replace(graph, operations=tuple(graph.operations[o] for o in order))
 
 
 def depth_first(graph: TileGraph, rng: random.Random | None = None) -> list[int]:
-    """Return the operations from the outputs back, so that the operations of one operand stay together."""
+    """Return the operations depth first from the outputs back, so that those of one operand are adjacent."""
     order: dict[int, None] = {}
     roots = [o for o, one in enumerate(graph.operations) if one.output not in graph.readers]
     if rng is not None:
@@ -78,13 +78,13 @@ def depth_first(graph: TileGraph, rng: random.Random | None = None) -> list[int]
 
 
 class ScheduleSearch:
-    """A search on a ground: the start, passes over the whole graph, and improvements in windows."""
+    """The search for a schedule: starting schedules, passes over the whole graph, and improvements in windows."""
 
     def __init__(self, ground: Ground) -> None:
         self.ground, self.effort = ground, ground.effort
 
     def run(self) -> Found:
-        """Return the best schedule within the effort; raises ProblemError where an operation fits in no tile."""
+        """Return the best schedule within the effort; raises ProblemError if an operation fits with no tiling."""
         ground, best = self.ground, self._start()
         ground.report(best.value)
         is_small = len(ground.graph.operations) <= _SMALL
@@ -111,7 +111,7 @@ class ScheduleSearch:
         return replace(best, proof=proof, is_complete=proof is not None or best.is_complete)
 
     def _start(self) -> Found:
-        """Return the best of some schedules by windows along orders from the outputs back, and of single operations."""
+        """Return the best starting schedule: windows along depth-first orders, and single operations."""
         ground = self.ground
         best = self._first()
         orders = [list(range(len(ground.graph.operations))), depth_first(ground.graph, ground.rng)]
@@ -127,7 +127,7 @@ class ScheduleSearch:
         return best
 
     def _first(self) -> Found:
-        """Return a schedule of single operations, or one of larger steps where not all of them fit by themselves."""
+        """Return a schedule of single operations, or of larger steps if some operations do not fit alone."""
         ground = self.ground
         steps = ground.alone(ground.all)
         if steps is not None:
@@ -144,7 +144,7 @@ class ScheduleSearch:
         return self.ground.alone(operations) if steps is None else steps.steps
 
     def _passed(self, best: Found, bounds: Bounds, share: float) -> Found:
-        """Return the best steps after a search over the whole graph, below the value of those that are known."""
+        """Return the best steps from a search over the whole graph that are better than the known ones."""
         ground = self.ground
         limits = {"below": best.value + EPSILON, "least": ground.least}
         search = ground.search(StepWindow(ground.all), bounds, share=share, **limits)
@@ -169,7 +169,7 @@ MOST_POINTS = 24
 def schedule_tiles(
     graph: TileGraph, target: Target, objective: Objective, running: Control, *, wants_front: bool = False
 ) -> ScheduleAnswer:
-    """Return the best schedule that is found in time, verified; raises ProblemError where there is none.
+    """Return the best schedule found in time, verified; raises ProblemError if none is found.
 
     Operations alone come first, and are noted. Points of a front that come when time is over are left out.
     """
@@ -228,7 +228,7 @@ def _unless_empty(rows: list[tuple[int, ...]]) -> tuple[tuple[int, ...], ...]:
 
 
 def cut_off(ground: Ground, found: Found) -> Found:
-    """Return a schedule without the largest tensor that stays over the fullest step, and without that step.
+    """Return the improved schedule without the largest tensor that stays over the fullest step, which is excluded.
 
     What is resident has no place there, though it fits by its bytes; raises InvalidPlanError where nothing stays.
     """
@@ -247,14 +247,14 @@ def cut_off(ground: Ground, found: Found) -> Found:
 
 
 class _Verifier:
-    """Simulates and places schedules of a graph, whose operations the search took in another order."""
+    """Simulates and places schedules in the operation order of the user, which differs from that of the search."""
 
     def __init__(self, graph: TileGraph, target: Target, costs: StepCosts, is_counted: bool) -> None:
         self.graph, self.target, self.costs, self.is_counted = graph, target, costs, is_counted
         self.order = depth_first(graph)
 
     def verified(self, planned: Sequence[PlannedStep], *, is_tight: bool = False) -> _Verified | None:
-        """Return the run of steps that holds what the search says of them, the steps, and their slots.
+        """Return the simulated run after comparing it with the search's estimates, with its steps and slots.
 
         None without places in the fast memory, or in its peak where that `is_tight`.
         """

@@ -1,4 +1,4 @@
-"""Tilings: the sizes of tiles and slices that are tried, and how often a walk over tiles changes row or column.
+"""Tilings: candidate sizes of tiles and slices, and the number of row and column changes of a walk.
 
 If a step needs several regions of one tensor, their slices may be the same bytes. A slice is loaded only if no region
 had it at the visit before. The closed form does not count that; this module finds the tilings in which it may happen.
@@ -26,7 +26,7 @@ Holds = tuple[Counts, Counts, Counts]
 
 
 def sizes(length: int, native: int) -> list[int]:
-    """Return the sizes of parts of a length: powers of two within the native one, and the largest that fits."""
+    """Return candidate sizes for parts of a length: powers of two up to the native size, and the largest that fits."""
     most = min(length, native)
     return sorted({most} | {2**i for i in range(most.bit_length()) if 2**i <= most})
 
@@ -43,18 +43,18 @@ class Tilings:
 
     @classmethod
     def of(cls, grid: tuple[int, int], reduction: int, native: tuple[int, int]) -> Tilings:
-        """Return the tilings of a number of rows and columns by tiles no larger than the native one."""
+        """Return the tilings of some rows and columns by tiles no larger than the native one."""
         axes = sizes(grid[0], native[0]), sizes(grid[1], native[1]), sizes(reduction, min(native))
         height, width, depth = (axis.ravel() for axis in np.meshgrid(*map(np.array, axes), indexing="ij"))
         return cls(grid, reduction, height, width, depth)
 
     @cached_property
     def visits(self) -> Counts:
-        """The slices of all tiles."""
+        """The total number of slices in all tiles."""
         return self.n_rows * self.n_columns * self.n_slices
 
     def chosen(self, where: NDArray[np.bool_]) -> Tilings:
-        """Return some of the tilings."""
+        """Return a selection of the tilings."""
         return Tilings(self.grid, self.reduction, self.height[where], self.width[where], self.depth[where])
 
     @cached_property
@@ -83,11 +83,11 @@ class Tilings:
 
     @cached_property
     def is_even(self) -> bool:
-        """True if in all tilings all tiles have the same sides."""
+        """True if each tiling has tiles of equal sides only."""
         return bool((self.last[0] == self.height).all() and (self.last[1] == self.width).all())
 
     def kinds(self, by_rows: bool) -> list[tuple[str, Counts, Counts, Counts]]:
-        """Return the kinds of tiles of a walk: what changed, the sides, and how many there are.
+        """Return the kinds of tiles in a walk: what changed, their sides, and their number.
 
         A walk goes through the first line of tiles, comes back through the second, and so on; lines are rows, or
         columns. `changed` is "first" for the first tile, "column" where only the column changed, or "row".
@@ -115,7 +115,7 @@ class Tilings:
 
 
 def _walk(lines: Counts, places: Counts) -> list[tuple[str, bool, bool, Counts]]:
-    """Return how many tiles of each kind a walk has: what changed, whether in the last line, at the last place."""
+    """Return the number of tiles of each kind in a walk: what changed, in the last line or not, at the end or not."""
     one = np.ones_like(lines)
     full = lines - 1  # lines before the last one
     ahead, back = (full + 1) // 2, full // 2  # of these, those from the first place on, and those from the last
@@ -138,7 +138,7 @@ def _walk(lines: Counts, places: Counts) -> list[tuple[str, bool, bool, Counts]]
 
 @dataclass(frozen=True)
 class Load:
-    """A region that is loaded from the slow memory; a number in `same` is shared by regions of one tensor, or 0.
+    """A region loaded from the slow memory; regions of one tensor have the same positive number in `same`.
 
     `when` are the tiles that need it; for others, its slot keeps what it holds.
     """
@@ -152,7 +152,7 @@ class Load:
 
 
 def may_coincide(tilings: Tilings, holds: list[Holds], loads: Sequence[Load]) -> NDArray[np.bool_]:
-    """Return the tilings in which slices of two regions of one tensor may be the same bytes, though not always."""
+    """Return the tilings in which slices of two regions of one tensor may, but need not, be the same bytes."""
     is_equal = np.zeros(len(tilings.height), np.bool_)
     for k, mine in enumerate(holds):
         for other, theirs in enumerate(holds[:k]):
@@ -165,7 +165,7 @@ def may_coincide(tilings: Tilings, holds: list[Holds], loads: Sequence[Load]) ->
 
 
 def _alike(tilings: Tilings, axis: int, mine: Counts, theirs: Counts) -> NDArray[np.bool_]:
-    """Return where a part of an axis that one region holds may be a part that another one holds."""
+    """Return where the parts of an axis held by two regions may coincide."""
     side, last = (tilings.height, tilings.width)[axis], tilings.last[axis]
     parts = (side == tilings.depth) | (last == tilings.last[2])
     crossed = ((mine == TILE) & (theirs == SLICE)) | ((mine == SLICE) & (theirs == TILE))

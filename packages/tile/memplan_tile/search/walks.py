@@ -1,4 +1,4 @@
-"""The cost of a step in closed form, for all tilings at once: its time, traffic and peak without a simulation."""
+"""The cost of a step in closed form for all tilings at once: time, traffic and peak without simulation."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _CHANGES = {"first": 0, "row": ROW, "column": COLUMN}
 
 @dataclass(frozen=True)
 class StepCost:
-    """The cost of a step in its best tiling; `value` is what is summed up over steps: its time, or its traffic.
+    """The cost of a step in its best tiling; `value` is the objective that schedules sum up: time or traffic.
 
     `look` is the position of one of its looks: of the ways to compute it, and to keep what it makes.
     """
@@ -46,7 +46,7 @@ class StepCost:
 
 @dataclass(frozen=True)
 class Look:
-    """All that the cost of a step depends on: of steps whose looks are equal, it is the same.
+    """Everything that determines the cost of a step; steps with equal keys have equal costs.
 
     `ways` are how each work of the nest is done, `in_place` counts tiles that are written and made where a tile of an
     input lies.
@@ -61,7 +61,7 @@ class Look:
 
 
 class TiledStep:
-    """A step in each of its looks, in all tilings that fit, walked along rows and along columns, with their costs."""
+    """All variants of a step in all tilings that fit, walked along rows and along columns, with their costs."""
 
     def __init__(self, walks: list[_Walk], is_traffic: bool, run: Callable[[StepCost], StepFigures]) -> None:
         self.walks, self.is_traffic, self.run = walks, is_traffic, run
@@ -83,7 +83,7 @@ class TiledStep:
         *,
         is_shared: bool = False,
     ) -> TiledStep | None:
-        """Return a step in the tilings that fit, and that `run` simulates; None without any.
+        """Return a step with the tilings that fit, which `run` simulates; None if no tiling fits.
 
         Where slots are shared, regions need none whose slices may be the same bytes as those of another one.
         """
@@ -99,17 +99,17 @@ class TiledStep:
         return cls(walks, is_traffic, run) if walks else None
 
     def best(self) -> StepCost:
-        """Return the least cost."""
+        """Return the least cost of all tilings."""
         while self._is_counted(best := int(self._order()[0])):
             pass
         return self._cost(best)
 
     def least(self) -> float:
-        """Return a value that no cost is below, without counting visits."""
+        """Return a lower bound on all costs, without counting visits."""
         return float((self.traffic if self.is_traffic else self.latency).min())
 
     def falling(self) -> tuple[StepCost, ...]:
-        """Return the costs that no other one beats in both its value and its peak, by falling peaks."""
+        """Return the undominated costs in value and peak, by falling peaks."""
         while True:
             order = self._order()
             peak = self.peak[order]
@@ -118,13 +118,13 @@ class TiledStep:
                 return tuple(self._cost(int(k)) for k in by_peak)
 
     def _order(self) -> Counts:
-        """Return all by value; of equal ones, that with the fewest visits: on a machine, each has its cost."""
+        """Return all tilings by value; equal values go by the fewest visits, as each visit costs time on a machine."""
         value, other = (self.traffic, self.latency) if self.is_traffic else (self.latency, self.traffic)
         order: Counts = np.lexsort((self.visits, other, value))
         return order
 
     def _is_counted(self, k: int) -> bool:
-        """Return True if visits had to be counted for a cost, and were, as it is a lower bound no more."""
+        """Make a cost exact if it is a lower bound, by counting visits; return True if it was one."""
         is_open = bool(self.is_open[k])
         if is_open:
             figures = self.run(self._cost(k))
@@ -151,12 +151,12 @@ class TiledStep:
 
 
 def _extent(holds: int, whole: int, tile: Counts, depth: Counts | int) -> Counts:
-    """Return the elements that are held of an axis."""
+    """Return the number of elements of an axis that are held."""
     return tile if holds == TILE else np.full_like(tile, depth if holds == SLICE else whole)
 
 
 def _holds(tilings: Tilings, one: Load) -> Holds:
-    """Return what is held of rows and columns in each tiling, where all of an axis in one part counts as whole.
+    """Return the held rows and columns in each tiling; an axis in one part counts as whole.
 
     So it is the same in all tiles that need it; a slice is another one where not all tiles do.
     """
@@ -169,7 +169,7 @@ def _holds(tilings: Tilings, one: Load) -> Holds:
 
 
 def _kept(tilings: Tilings, loads: tuple[Load, ...], is_shared: bool) -> tuple[list[Counts], NDArray[np.bool_]]:
-    """Return for each load 1 in the tilings in which it is none that another region of its tensor has brought.
+    """Return 1 for each load and tiling unless another region of the tensor has already loaded the same bytes.
 
     Where slices are shared, it is 0 for tensors that have several regions, in tilings in which slices may be the same
     bytes; these tilings come second.
@@ -187,7 +187,7 @@ def _kept(tilings: Tilings, loads: tuple[Load, ...], is_shared: bool) -> tuple[l
 
 
 def _slots(tilings: Tilings, look: Look, target: Target, is_shared: bool) -> Counts:
-    """Return the bytes of the slots of slices, tiles and accumulators; what is filled again has the engine's copies."""
+    """Return the bytes of the slots for slices, tiles and accumulators; refilled slots are buffered several times."""
     unit, more = target.alignment, target.engine.copies - 1
     total = np.zeros_like(tilings.height)
     for one, is_kept in zip(look.loads, _kept(tilings, look.loads, is_shared)[0], strict=True):
@@ -220,7 +220,7 @@ class _Walk:
         self.kept, self.is_open = _kept(tilings, loads, is_shared=True)
 
     def figures(self) -> tuple[Numbers, Counts]:
-        """Return the time and the traffic in each tiling; open ones have each tensor of several regions once."""
+        """Return the time and traffic in each tiling; undecided ones count a tensor of several regions once."""
         tilings = self.tilings
         latency, traffic = np.zeros(len(tilings.height)), np.zeros_like(tilings.height)
         one_slice, last_depth = tilings.n_slices == 1, tilings.last[2]
@@ -253,7 +253,7 @@ class _Walk:
         return times
 
     def _work(self, change: int) -> tuple[Numbers, Numbers, Numbers]:
-        """Return the arithmetic of an element of the reduction, of a tile's first slice, and of its last one.
+        """Return the arithmetic for an element of the reduction, for the first slice of a tile, and for its last slice.
 
         It is that of tiles after a `change` of row or column; 0 is the first one, which needs everything.
         """
@@ -285,7 +285,7 @@ class _Walk:
         return repeats
 
     def _bytes(self, height: Counts, width: Counts, changed: str, depth: Counts | None = None) -> Counts:
-        """Return the bytes that are loaded of a tile that is entered after a change; with "end", at its end.
+        """Return the bytes loaded for a tile entered after a change; with "end", those loaded at its end.
 
         With `depth`, they are those of a slice of the reduction of that depth.
         """
