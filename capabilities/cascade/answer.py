@@ -176,7 +176,7 @@ class CascadePoint(PointFigures):
         return self.own.plan
 
     def in_one_arena(self) -> tuple[dict[str, int], int]:
-        """Return the offsets and size of one arena with all memories one behind another."""
+        """Return the offsets and size of one arena that contains all memories one after another."""
         if self.used is None or self.pools is None:
             return self.offsets, self.peak
         base, size = dict[str, int](), 0

@@ -109,7 +109,7 @@ class ModelInParts(Protocol):
     def forms(
         self, points: Sequence[CascadePoint], given: ModelArena, measured: Callable[[bytes], ModelArena], most: int
     ) -> Iterator[FormInParts]:
-        """Yield at most `most` forms that may need less than the given arena, the most promising first."""
+        """Yield at most `most` forms that may need a smaller arena than the given one, the most promising first."""
         ...
 
 

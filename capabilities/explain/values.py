@@ -168,7 +168,7 @@ class PairWorth(PlanValue):
 
 
 class WhatIf(PlanValue):
-    """The worth of single changes to a problem whose best plan has a `peak`; `status` says if that is optimal.
+    """The worth of single changes to a problem with the best `peak`; `status` states whether that is optimal.
 
     `left_out` counts the changes that time did not suffice for. Where nothing fits the only pool, `without_size` is
     its size, which is left out of all that is said here.

@@ -83,7 +83,7 @@ def _with_capacity(problem: Problem, size: int | None) -> Problem:
 
 
 class _Study:
-    """The questions about one problem and its plan, until a deadline."""
+    """The searches about changes of one problem and its plan, until a deadline."""
 
     def __init__(self, problem: Problem, plan: Plan, options: ExplainOptions, control: Control) -> None:
         self.problem, self.plan, self.options, self.control = problem, plan, options, control

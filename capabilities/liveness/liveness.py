@@ -88,7 +88,7 @@ def _peak(reading: Reading, planning: Planning, plan: Plan) -> PlannedPeak:
 
 
 def _from_zero(problem: Problem) -> Problem:
-    """Return the problem with pools that begin at address 0 and are empty, as a workspace may lie anywhere."""
+    """Return the problem with empty pools from address 0, since a workspace may lie at any address."""
     pools = tuple(pool.model_copy(update={"base_address": 0, "reserved": ()}) for pool in problem.pools)
     return problem.model_copy(update={"pools": pools})
 
@@ -105,7 +105,7 @@ def _workspaces(problem: Problem, plan: Plan) -> Iterator[CallWorkspace]:
 def _plan_locally(
     operations: Operations, called: list[str], reading: Reading, solved: Callable[[Callable[[], Problem]], Plan]
 ) -> Plan:
-    """Plan each function's own buffers and its callees' workspaces; the program comes last."""
+    """Plan each function with its own buffers and its callees' workspaces; the entry of the program comes last."""
     workspaces: dict[str, tuple[CallWorkspace, ...]] = {}
     own = reading.model_copy(update={"plan_inputs": False, "plan_outputs": False})
     problems: dict[str, Problem] = {}

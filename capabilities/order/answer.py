@@ -234,7 +234,7 @@ class OrderAnswer(AnswerOfFile):
         )
 
     def unplanned(self, within: int | None) -> Self:
-        """Return an order as the answer where the time ends before any program was planned."""
+        """Return an order as the answer if time ends before any program was planned."""
         cost = 0 if self.ordered is None else sum(costs_of(self.ordered))
         recomputed = Recomputed(extra_cost=0, cost=cost, is_within=within is None, points=())
         return self.model_copy(update={"recomputed": recomputed})

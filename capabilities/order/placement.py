@@ -203,7 +203,7 @@ class PlannedOrders:
         )
 
     def _by_chance(self, goal: Goal) -> Iterator[tuple[int, ...]]:
-        """Yield other orders with the least live peak; if plans are the goal, also some with slightly more."""
+        """Yield other orders with the least live peak and, if plans are the goal, some with slightly more."""
         n = _SEEDS if goal == "placed" else _SEEDS // 2
         for seed in range(1, n + 1):
             above = int(self.least) - 1 - self.peak if self.planned and goal == "placed" else 0

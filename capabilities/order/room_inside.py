@@ -1,4 +1,4 @@
-"""Room for regions: workspaces that are large enough for everything that runs inside an operation."""
+"""Workspaces for regions that are large enough for everything that runs inside an operation."""
 
 from __future__ import annotations
 

@@ -250,7 +250,7 @@ def _checked(
 def infeasible_core(
     problem: Problem, *, time_limit_s: float = TIME_LIMIT_S, cancelled: threading.Event | None = None
 ) -> tuple[int | str, ...] | None:
-    """Return the ids of few buffers that alone do not fit the pools, or None where no proof of that was found.
+    """Return the ids of few buffers that do not fit the pools even alone, or None if no proof was found.
 
     They are those that the last lemma names, or a set that is too long; the others may be taken out of the problem.
 

@@ -29,7 +29,7 @@ class Goal:
 
     @property
     def is_tied(self) -> bool:
-        """True for a claim without which the certificate still proves something."""
+        """True for a claim that a certificate may omit and still prove something."""
         return self.excess == 1
 
 

@@ -82,7 +82,7 @@ class CostProof:
 
     @property
     def is_no_question_of_cost(self) -> bool:
-        """True if all plans would have the same cost, below the claim, so that none may exist."""
+        """True if all plans would have the same cost, below the claim, so that the claim says that none exists."""
         return self.step == 0 and self.base < self.prices.least
 
     def claim(self) -> ClaimText | None:

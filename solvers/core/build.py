@@ -111,7 +111,7 @@ def compiler_command() -> list[str]:
 
 
 def installed_compiler() -> list[str] | None:
-    """Return the command that CXX says, or that of a compiler that is installed; None where there is none."""
+    """Return the compiler command in CXX, or that of an installed compiler; None if there is none."""
     # Imported here: what is built needs no compiler.
     import shlex
     import shutil

@@ -25,7 +25,7 @@ class ChoiceItems(NamedTuple):
 
 
 class MultiplierTable(NamedTuple):
-    """The worth of measure `r` in row `t`, worth[r, t], in parts of a step, of which a step has `scale`.
+    """The worth of a unit of measure `r` in row `t`, worth[r, t], as multiples of 1 / `scale` of a cost step.
 
     Measure `r` concerns pool[r], in which buffer `i` counts size[r, i]. The first ones are the units of each pool;
     the others are dual feasible functions that hold for rows of at most `until` units, and have `capacity` there.
@@ -40,7 +40,7 @@ class MultiplierTable(NamedTuple):
 
 
 class Bounding(NamedTuple):
-    """What multipliers are sought for: limits of rows, and pool `goal`, whose load is bounded, or ABSENT: the cost.
+    """The task of finding multipliers: limits of rows, and the pool `goal` whose load to bound (ABSENT: the cost).
 
     Functions of sizes are made for the limits `measured`, none where it has no rows. From `found` on, the kernel
     fills: the rows of multipliers, with room for p + FUNCTIONS measures, and (their number, their scale).
@@ -61,7 +61,7 @@ class Bounding(NamedTuple):
 
 
 class Choosing(NamedTuple):
-    """What a choice must keep: limits of rows, no-goods, and a cost in steps; and what it may take.
+    """The task of finding a choice: limits of rows, no-goods, the most cost, and the most partial choices.
 
     Items nogood_item[nogood_first[g]:nogood_first[g + 1]] are not all in pool nogood_pool[g]. From `home` on, the
     kernel fills: a pool for each item, and (1 where one is found, its cost, the bound on any, the work).

@@ -1,4 +1,4 @@
-"""The tables of ejection: every buffer gets a place below fixed ends, and most stay where they were; ejection.hpp."""
+"""The tables of ejection: buffers are placed below fixed ends, and most keep their offsets; see ejection.hpp."""
 
 from __future__ import annotations
 

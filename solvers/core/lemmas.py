@@ -52,7 +52,7 @@ class LemmaInstance(NamedTuple):
 
 
 class LemmaQuestion(NamedTuple):
-    """The question whether the buffers fit; `instance` is the address of a LemmaInstance."""
+    """The arguments and result of deciding whether the buffers fit; `instance` is the address of a LemmaInstance."""
 
     instance: int
     capacity: I64  # (p,): the end that each pool may have, in units

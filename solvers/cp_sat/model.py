@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class CpSatQuestion:
-    """The question whether an assignment has all ends in pool `q` at most `ends[q]`, and the cost at most `steps`.
+    """The question whether an assignment exists whose pools end at most at `ends[q]`, within `steps` of cost.
 
     Where the `goal`, a pool or COST, `is_minimised`, the least end there, or cost, is searched for. A question that
     `is_of_choice` is about pools only: do the sizes alive fit, at any offsets?

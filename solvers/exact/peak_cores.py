@@ -1,4 +1,4 @@
-"""The exact search on cores, where the whole is too large for it: what makes a problem hard is in few of its buffers.
+"""The exact search on cores of problems that are too large: few buffers often make a problem hard.
 
 A core begins with what is alive in the heaviest live sets. It is searched exactly, by itself; where it meets the bound
 it is packed first, in the order of its offsets, which by first fit leaves every buffer of it there or lower, and then
@@ -135,7 +135,7 @@ class CoreSearch(Search):
         return self.outer.is_over
 
     def look(self, members: I64) -> None:
-        """Adopt the places of the core's members in the best assignment of the whole."""
+        """Adopt the placements of the core's members in the best assignment of the whole problem."""
         if (best := self.outer.best) is not None:
             self.offer(best.pool[members], best.offset[members], best.by)
 

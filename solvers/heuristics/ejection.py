@@ -25,7 +25,7 @@ FEATURES = frozenset({"holes", "conflicts", "pools", "capacity", "alignment", "p
 
 @dataclass(eq=False)
 class Places:
-    """A pool and an offset (units) for each buffer of an instance."""
+    """A pool and an offset (in units) for each buffer of an instance."""
 
     pool: I64
     offset: I64

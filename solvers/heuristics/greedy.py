@@ -40,7 +40,7 @@ def solve(instance: Instance, search: Search) -> None:
 
 
 def begin(instance: Instance, search: Search) -> None:
-    """Offer plans before an exact search: stop early if no first order comes near the bound."""
+    """Offer plans before an exact search; stop early if none of the first orders comes near the bound."""
     if plain.suits_instance(instance):
         limits = plain.Limits(int(search.bound[-1]), FIRST, 1 + NEAR)
         offer_order(search, plain.start_of_instance(instance, limits, search.flag))

@@ -354,7 +354,7 @@ class Decomposition:
         return self.search.is_over or (self.search.deterministic and spent >= self.search.work_limit)
 
     def _flag(self) -> I64:
-        """Return a flag that kernels watch, which is set where no more may be spent."""
+        """Return a flag that kernels poll; it is set once the effort is spent."""
         return np.ones(1, dtype=np.int64) if self._is_over() else self.search.flag
 
     def _raised(self, floor: int, before: int = 0) -> int:

@@ -1,1 +1,1 @@
-"""The integer program of the design documents, written once, and the engines that solve it."""
+"""The integer program of offsets and pools, and the engines that solve it."""

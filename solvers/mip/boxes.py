@@ -167,7 +167,7 @@ class Boxes:
 
     @cached_property
     def kept_clear(self) -> dict[tuple[int, int], int]:
-        """The clearances of pairs (a, b), a < b, whatever their lifetimes."""
+        """The clearances of pairs (a, b), a < b, which hold regardless of lifetimes."""
         return kept_clear(self.instance)
 
     @cached_property

@@ -49,7 +49,7 @@ class LinearRow:
 
 
 def _go_on() -> None:
-    """Do not interrupt writing; a named function, so that it can be sent to another process."""
+    """Never interrupt writing; this is a named function so that it can be sent to another process."""
 
 
 @dataclass(eq=False)

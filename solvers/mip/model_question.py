@@ -1,4 +1,4 @@
-"""The question of a program file: the least peak or cost, with limits from a quick plan."""
+"""The question that a program file poses: the least peak or cost, with limits from a quick plan."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The integer program of the source documents, written once.
+"""The integer program, written once for all engines.
 
 It says: (1) minimise the largest end offset, where (2) an end is an offset plus a size, (3) offsets are not negative,
 and (4) of two buffers in conflict one lies below the other, which a binary decides. The other rows say what pools,

@@ -36,7 +36,7 @@ def _values(program: IntegerProgram, boxes: Boxes, pool: list[int], offset: list
 
 
 def _turned(program: IntegerProgram, boxes: Boxes, pool: list[int], offset: list[int]) -> tuple[list[int], list[int]]:
-    """Mirror the plan and exchange twins to satisfy the program's fixed symmetry."""
+    """Mirror the plan and exchange interchangeable buffers to satisfy the program's fixed symmetry."""
     pair = boxes.mirror()
     if pair is not None and program.lower[program.at["below", *pair]] == 1 and offset[pair[0]] > offset[pair[1]]:
         peak = max(at + boxes.all[b].size for b, at in enumerate(offset))

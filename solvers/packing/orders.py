@@ -95,7 +95,7 @@ class Traits:
 
     @cached_property
     def urgency(self) -> F64:
-        """1, unless a search raises it because the buffer comes too late."""
+        """The factor by which a search moves a buffer forward that came too late; 1 by default."""
         return np.ones(len(self.instance))
 
     @cached_property

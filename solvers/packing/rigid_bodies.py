@@ -119,7 +119,7 @@ class Bodies:
         return column(np.searchsorted(uppers, np.arange(len(self.lead) + 1))), column([taken for _, taken in borders])
 
     def _suit(self, mine: list[int], others: list[int], shift: int) -> bool:
-        """Return True if one body is legal beside another one moved up by `shift`."""
+        """Return True if one body is legal relative to another one that is moved up by `shift`."""
         return all(self._may_lie(i, j, int(self.distance[j] + shift - self.distance[i])) for i in mine for j in others)
 
     def _may_lie(self, i: int, j: int, above: int) -> bool:

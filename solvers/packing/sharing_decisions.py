@@ -35,7 +35,7 @@ class SharingDecisions:
 
 
 def extremes(instance: Instance) -> list[SharingDecisions]:
-    """Return the extreme choices: no pair glued and all parted first."""
+    """Return the extreme choices: all or no pairs share an offset, and all or no priced pairs are kept apart."""
     pairs, soft = tuple(share_pairs(instance)), tuple(range(len(instance.priced)))
     glues: list[tuple[Pair, ...]] = [(), pairs] if pairs else [()]
     return [SharingDecisions(glued, apart) for apart in ([soft, ()] if soft else [()]) for glued in glues]
@@ -76,7 +76,7 @@ def share_pairs(instance: Instance) -> list[Pair]:
 
 
 def parted(instance: Instance, numbers: Sequence[int]) -> Instance:
-    """Return an instance in which the numbered priced pairs must not meet."""
+    """Return an instance in which the priced pairs with these numbers may not share bytes."""
     chosen, priced = np.array(numbers, dtype=np.int64), instance.priced
     # Members of one rigid group meet or not whatever is decided.
     chosen = chosen[instance.anchor[priced.rows[chosen, 0]] != instance.anchor[priced.rows[chosen, 1]]]

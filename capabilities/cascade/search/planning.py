@@ -175,7 +175,7 @@ class Planning:
         return chains
 
     def _is_wanted(self, chain: Chain) -> bool:
-        """Return True if a chain is within the bounds and its estimate is not dominated by a point."""
+        """Return True if a chain is within the bounds and no point dominates its estimate."""
         if chain.macs > self.most or (self.options.fit is not None and chain.peak > self.options.fit):
             return False
         return not any(self._is_as_good(point, chain) for point in self.points)

@@ -109,7 +109,7 @@ def needed_slides(cascade: Cascade, peaks: list[int], limit: int, alignment: int
 
 @dataclass
 class _Lifetimes:
-    """The lifetimes of a cascade's buffers: for each its bytes, its first step, and the step behind its last."""
+    """The lifetimes of a cascade's buffers: for each its bytes, its first step, and the step after its last."""
 
     cascade: Cascade
     alignment: int

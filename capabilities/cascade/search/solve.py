@@ -120,7 +120,7 @@ class CascadeCall:
         return point
 
     def _heed(self) -> None:
-        """Raise TimeOverError once time is over, for a large graph."""
+        """Raise TimeOverError once time is over for a large graph."""
         if self.running.is_over and len(self.given.operations) > _LARGE:
             raise TimeOverError(_TOO_SHORT)
 
@@ -130,7 +130,7 @@ class CascadeCall:
         self._note()
 
     def _note(self) -> None:
-        """Note the points so far if that takes only a small part of the time."""
+        """Report the points so far if that takes only a small part of the time."""
         began = time.monotonic()
         if self.running.note is not None and self.options.point is None and began >= self.noted_until:
             self.running.note(self._answer(self.planning.best() or [self.layers], is_ended=False))

@@ -203,7 +203,7 @@ class _StepRun:
         self._move(kind, tensor, loaded, item)
 
     def _move(self, kind: str, tensor: int, moved: Counts, item: int) -> None:
-        """Add the transfers of each visit, and the slots that they need."""
+        """Add the transfers of each visit, and the slots that they require."""
         count = int(np.count_nonzero(moved))
         copies, most = self.target.engine.copies if count > 1 else 1, int(moved.max(initial=0))
         for k, slots in enumerate((self.slots, self.staged)[: 1 + (item in self.far)] if count else ()):

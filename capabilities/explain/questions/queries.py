@@ -51,7 +51,7 @@ class Queries:
         return self.control.is_over or (self.control.counts_work and self.calls >= self.most_calls)
 
     def fits(self, problem: Problem, is_quick: bool | None = None, share: float = _SHARE) -> Answer:
-        """Return the answer for a problem: `no` is proved, `fits` comes with a verified plan in `last`.
+        """Return the answer for a problem: `no` is proved, and `fits` leaves a verified plan in `last`.
 
         A quick question runs no solver that needs a process of its own; by default, where others can prove. It takes at
         most a share of the time that is left.

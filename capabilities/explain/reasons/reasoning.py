@@ -263,7 +263,7 @@ class Reasoning:
     def _said(
         self, irreducible: bool, kind: ReasonKind, names: list[int] | tuple[int | str, ...] = (), rules: Any = ()
     ) -> Explanation:
-        """Return the explanation so far; without names, the one of the solve."""
+        """Return the explanation so far; without buffers to name, return that of the solve."""
         ids = self._names(names) if isinstance(names, list) else names
         q = self._pool()
         capacity = last_end(self.problem.pools[q])

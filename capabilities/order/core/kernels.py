@@ -54,7 +54,7 @@ BY_VALLEY, BY_HILL = 0, 1
 
 
 class Budget(NamedTuple):
-    """The question whether an order exists whose peak is at most `budget`, and its answer.
+    """The arguments and result of the search for an order whose peak is at most `budget`.
 
     Is there an order whose peak is at most `budget`, where `live` bytes are alive before the first macro in the
     direction of the search? Segments begin up to `depth` deep inside each other. `rule` says which branch comes first;
@@ -83,7 +83,7 @@ CUT, CUT_STOPPED = 1, -1
 
 
 class Network(NamedTuple):
-    """A flow network of n nodes: a node that is chosen must have all nodes that its arcs lead to.
+    """A flow network of n nodes: choosing a node requires all nodes that its arcs lead to.
 
     `gain[v]` and `price[v]` are what choosing node v brings and costs; the flow uses them up. Arc k leads to `to[k]`
     and can take `rest[k]` more; `back[k]` is the arc the other way. Only nodes with `is_open` count. On return the

@@ -86,7 +86,7 @@ class Cuts:
         self._arcs = FlowArcs(self.n + len(moves.size), arcs)
 
     def cut(self, macro: int, step: int) -> Cut | None:
-        """Return the cut for a step of a macro; None where the flag was set, or it has too many choices.
+        """Return the cut for a step of a macro; None if the flag was set, or there are too many choices.
 
         If outputs may overwrite inputs, it is the best cut over the sets of inputs that no other macro will read.
         """

@@ -25,7 +25,7 @@ class Overwriting:
     free: frozenset[int] = frozenset()
 
     def decided(self, tensor: int, is_free: bool) -> Overwriting:
-        """Return the same with one open input decided."""
+        """Return the same group after a decision about one open input."""
         rest = tuple(one for one in self.open if one != tensor)
         return Overwriting(self.outputs, rest, self.free | {tensor} if is_free else self.free)
 
@@ -61,7 +61,7 @@ def overwritings(graph: OperationGraph, operation: int) -> list[Overwriting]:
 
 
 def refuse_many(rows: Collection[Overwriting], operation: int) -> None:
-    """Raise OperationsError if more inputs compete than a search can look up."""
+    """Raise OperationsError if more inputs compete than the table of a search can hold."""
     for row in rows:
         if len(row.open) > MOST_INPUTS:
             raise OperationsError(

@@ -75,7 +75,7 @@ class PartSearch:
         self._control, self._goal = control, goal
 
     def another(self, budget: int, seed: int) -> list[int] | None:
-        """Return the members in a random order within a budget, None if none is found quickly."""
+        """Return the members in a random order within a budget; None if none is found quickly."""
         # Another seed begins with another way, so that orders by chance differ in more than ties.
         ways = [*self._ways[seed % len(_WAYS) :], *self._ways[: seed % len(_WAYS)]]
         for way in ways if seed else ():
@@ -86,7 +86,7 @@ class PartSearch:
         return self.members_within(budget) if self.peak <= budget else None
 
     def is_open(self, floor: int) -> bool:
-        """True if a lower peak is possible and matters, which it does not below `floor` or the goal."""
+        """True if a lower peak is possible and useful, that is, above `floor` and the goal."""
         return max(self.bound, floor, self._goal) < self.peak
 
     def advance(self, floor: int) -> None:

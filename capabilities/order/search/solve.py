@@ -221,7 +221,7 @@ class OrderSearch:
             search.use(left, goal)
 
     def another(self, budget: int, seed: int) -> tuple[int, ...] | None:
-        """Return a random order within a budget, None if none is found quickly."""
+        """Return a random order within a budget; None if none is found quickly."""
         orders = [search.another(budget, seed) for search in self._searches]
         members = [row for row in orders if row is not None]
         return tuple(self._operations(members)) if members and len(members) == len(orders) else None

@@ -51,7 +51,7 @@ def heads_early(graph: OperationGraph) -> list[int]:
 
 
 def _first_ready(graph: OperationGraph, key: Callable[[int], tuple[int, ...]], rank: list[int]) -> list[int]:
-    """Return the order that always runs the ready operation with the least key; record each rank."""
+    """Return the order that always runs the ready operation with the least key; the key sees the rank of each."""
     waits, following = [len(row) for row in graph.predecessors], reversed_lists(graph.predecessors)
     ready = [(key(v), v) for v, count in enumerate(waits) if count == 0]
     heapify(ready)

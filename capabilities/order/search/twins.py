@@ -1,4 +1,4 @@
-"""Twins: groups of macros that differ by their names only, so that states which differ by them alone are one state.
+"""Interchangeable groups of macros that differ only in names, so that states that differ only in them count as one.
 
 Within a part no macro is comparable with all others, so the part may fall into groups that no arc connects. Colours
 that are refined until all macros of a group have different ones say how two groups could correspond; then it is
@@ -84,7 +84,7 @@ def _groups(part: OrderPart) -> list[list[int]]:
 
 
 class _Looks:
-    """Facts about macros: their steps, tensors and arcs, without the names inside a group."""
+    """The facts about macros that decide whether they are interchangeable, without the names inside a group."""
 
     def __init__(self, part: OrderPart) -> None:
         moves = part.forward.table
@@ -115,7 +115,7 @@ class _Looks:
         return hash((single, self._depth[v], *((hill, net, len(free)) for hill, net, free in self._steps[v])))
 
     def colours(self, members: list[int]) -> dict[int, int]:
-        """Return distinct colours for the macros of a group, equal for corresponding macros of twins if possible.
+        """Return distinct colours for a group's macros; corresponding macros of two groups get equal ones if possible.
 
         Where macros of the group look alike, one of them is marked; `correspond` says if the choice was right.
         """

@@ -120,7 +120,7 @@ def executor_on(address: str) -> Iterator[ClusterExecutor]:
 
 
 def is_unwanted() -> Callable[[], bool]:
-    """Return a function that tells, on a cluster's machine, whether its work was cancelled.
+    """Return a function that reports, on a cluster's machine, whether its work was cancelled.
 
     Ray ends the process of what was cancelled; with Dask the work has to look.
     """

@@ -26,7 +26,7 @@ PREPARATION_LIMIT_S = 300.0
 
 
 def measure(job: BenchTask, is_cancelled: Callable[[], bool] = lambda: False) -> Result:
-    """Run a job in a separate process and return its row, whatever happens there.
+    """Run a job in a separate process and return its row, even if the process fails.
 
     The process is killed, and the row worth nothing, once `is_cancelled`.
     """

@@ -46,7 +46,7 @@ def number(text):
 
 
 class Plan:
-    """The places of the roots of a problem: `at[i]` is (pool, offset)."""
+    """The placements of the roots of a problem: `at[i]` is (pool, offset)."""
 
     def __init__(self, text, plan, given, interval, heap):
         self.data, rows = reading.read(text, interval), placements(plan)

@@ -30,7 +30,7 @@ class Copy:
 
 
 class Replay:
-    """What has happened so far: which copies there are, what has run, and until when each of the three is busy."""
+    """The state of a replay: existing copies, finished runs, and the time until which each unit is busy."""
 
     def __init__(self, graph, link):
         self.graph, self.link = graph, link

@@ -1,4 +1,4 @@
-"""Plans that differ in the pairs that pay, cheapest first: each is proved, or that there are no more."""
+"""Plans that differ in priced pairs, cheapest first: each is proved, or it is proved that there are no more."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def _with_others(problem: Problem, first: Plan, count: int, distance: int, contr
 
 
 def _placed(problem: Problem, instance: Instance, offset: I64) -> dict[str, Any]:
-    """Return the places of buffers and the pairs that pay."""
+    """Return the placements of buffers and the pairs that pay."""
     placements = lift(problem, instance, instance.allowed.argmax(axis=0), offset)
     return {
         "placements": placements,

@@ -134,7 +134,7 @@ async def _called(folder: Path, _context: Any, asked: CallToolRequestParams) -> 
 
 
 async def _answer(capability: Capability[Any], given: Mapping[str, Any], folder: Path) -> Any:
-    """Return the answer by the time limit, or the last note; raises MemplanError."""
+    """Return the answer within the time limit, or else the last intermediate one; raises MemplanError."""
     options, noted, cancelled = read_body_options(capability, given, {}), list[Any](), threading.Event()
     control = Control(options.due(), cancelled, note=noted.append)
     work = lambda: capability.answered(_question(capability, given, folder), options, control)  # noqa: E731

@@ -1,4 +1,4 @@
-"""Pads that formats of models name by a word."""
+"""Padding that model formats specify by a keyword."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Sequence
 def same_pads(
     sizes: Sequence[int], kernel: Sequence[int], strides: Sequence[int], dilations: Sequence[int], *, more_behind: bool
 ) -> tuple[int, ...]:
-    """Return the pads with which each axis has an output for every stride, the odd one behind or before."""
+    """Return the pads that give each axis an output for every stride, with an odd one behind or before."""
     before, behind = [], []
     for size, taps, stride, dilation in zip(sizes, kernel, strides, dilations, strict=False):
         reach = (taps - 1) * dilation + 1

@@ -187,7 +187,7 @@ def _of_file(data: bytes, options: dict[str, Any], dims: Sequence[str]) -> Snaps
 
 
 def _drawn(path: str, step: str, answer: FitsAnswer | SnapshotAnswer | GraphFits) -> bytes:
-    """Return a picture or a page of a step's plan; the file's suffix chooses which."""
+    """Return a picture or a page of a step's plan; the suffix of the file decides which."""
     if isinstance(answer, GraphFits):
         raise OptionError(f"-o {path}: must be an answer, as JSON, for a graph; `memplan plan` draws its plan")
     row, *others = answer.devices if isinstance(answer, SnapshotAnswer) else (answer,)

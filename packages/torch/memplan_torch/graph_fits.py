@@ -1,4 +1,4 @@
-"""A graph of ggml and the memory of a device, for `memplan fits`: its weights, and a plan of all that it computes."""
+"""A ggml graph and a device's memory, for `memplan fits`: the bytes of weights, and a plan of other tensors."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def is_graph(data: bytes) -> bool:
 
 
 def fits_of_graph(data: bytes, capacity: int | None, dims: list[str]) -> GraphFits:
-    """Say of a graph at one size whether weights and plan are within a capacity; raises FormatError and OptionError."""
+    """Return whether weights and plan of a graph of one size fit a capacity; raises FormatError and OptionError."""
     if not is_graph(data):
         raise FormatError("must be a graph of ggml, for which --dim is")
     model = read_model(data, options=validated(ModelOptions, {"dims": dims}))

@@ -13,19 +13,19 @@ _SNAPSHOT = re.compile(JSON % rb"segments|device_traces|allocator_settings")
 
 
 def is_snapshot(data: bytes) -> bool:
-    """Return True if the bytes begin as a memory snapshot of PyTorch does: a pickled dictionary, or an object."""
+    """Return True if the bytes start like a PyTorch memory snapshot: a pickled dictionary or object."""
     is_pickle = data[:1] == b"\x80" and (b"segments" in data[:64] or b"device_traces" in data)
     return is_pickle or _SNAPSHOT.match(data) is not None
 
 
 def is_archive(data: bytes) -> bool:
-    """Return True for a ZIP archive whose list of names, at its end, is of an exported program of PyTorch."""
+    """Return True for a ZIP archive whose directory lists the files of an exported PyTorch program."""
     names = data[-_LIST_OF_NAMES:] if data.startswith(b"PK\x03\x04") else b""
     return b"serialized_exported_program.json" in names or (b"archive_format" in names and b"models/" in names)
 
 
 def is_wrapper(data: bytes) -> bool:
-    """Return True if the code that torch's inductor calls kernels by is near the beginning."""
+    """Return True if the code by which inductor calls kernels occurs near the beginning."""
     return b"torch._inductor" in data[:NEAR] and b"def call(" in data
 
 

@@ -1,4 +1,4 @@
-"""ExecuTorch: a program with another memory plan; all else in its file stays, byte for byte, and in its place.
+"""ExecuTorch: a program with another memory plan; all other bytes of its file stay unchanged and in place.
 
 A place of 0 is not in the file, so that it cannot be written over: each planned tensor gets a new table for its place,
 all of them behind the program. Segments (weights), which follow the program, move by a multiple of their alignment.

@@ -203,7 +203,7 @@ class _Program:
             self.draft.operation("move", [_name(source)], [_name(result)])
 
     def _split_by_what_is_written(self, row: Instruction) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """Separate a delegate's inputs from its outputs, which come last and had no bytes before."""
+        """Separate a delegate's inputs from its outputs, which come last and had no memory before."""
         tensors = self.method.tensors_of(row.arguments)
         first = len(tensors)
         while first and self._is_fresh(tensors[first - 1], is_last=first == len(tensors)):
@@ -239,7 +239,7 @@ class _Program:
         self._wrote(value)
 
     def _base(self, value: int) -> int | None:
-        """Return the tensor last written to the place of another one, if it is as large."""
+        """Return the tensor last written at the location of another one, if it is as large."""
         tensor = self.method.tensors[value]
         base = self.last_at.get(tensor.place) if tensor.place is not None else None
         if base is None:

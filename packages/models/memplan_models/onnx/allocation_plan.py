@@ -198,7 +198,7 @@ class _Program:
                 raise FormatError("streams: must not wait for one another for ever, and run nodes behind their sources")
 
     def is_before(self, one: int, other: int | None) -> bool:
-        """Return True if a step is surely over before another begins, whatever other streams do."""
+        """Return True if a step has surely ended before another begins, independent of other streams."""
         return other is not None and one != other and self.clocks[other][self.order[one].stream] > self.order[one].place
 
     def races(self, value: _Value, later: _Value) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Best fit in time, as ONNX Runtime's patterns of memory: blocks go by start into the smallest gap between live ones.
+"""Best fit in time, like ONNX Runtime's memory patterns: blocks go by start into the smallest gap between live ones.
 
 Gaps are counted up to the end of all that was ever placed; where none is large enough, a buffer lies behind what is
 alive.
@@ -17,7 +17,7 @@ _BLOCK = 256
 
 
 def memory_pattern(problem: Problem, seed: int, stop_check: StopCheck) -> Placed:
-    """Place by start, in whole blocks of 256 bytes.
+    """Place buffers by start, in whole blocks of 256 bytes.
 
     Source: microsoft/onnxruntime, onnxruntime/core/framework/mem_pattern_planner.h: TraceAllocation; workspaces that
     kernels declare (pull request 32071) are buffers like others, alive while their node runs.
@@ -37,7 +37,7 @@ def memory_pattern(problem: Problem, seed: int, stop_check: StopCheck) -> Placed
 
 
 def _offset(taken: Iterable[tuple[int, int]], size: int, each: int, top: int) -> int:
-    """Return the start of the smallest gap that is large enough, the lowest of equal ones."""
+    """Return the start of the smallest sufficient gap, the lowest of equal ones."""
     at, gaps = 0, []
     for low, high in taken:
         gaps.append((low - aligned(at, each), aligned(at, each)))

@@ -1,4 +1,4 @@
-"""TensorFlow Lite models as what is to run in parts: which tensor and operator is which, what may be cut or added."""
+"""TensorFlow Lite models to be run in parts: the tensor and operator of each graph element, and what may be split."""
 
 from __future__ import annotations
 

@@ -286,7 +286,7 @@ def _pointers(inputs: _Inputs, outputs: Sequence[TfliteTensor]) -> tuple[int, ..
 
 
 def _transform(inputs: _Inputs, outputs: Sequence[TfliteTensor]) -> tuple[int, ...]:
-    """Return the bytes of a Fourier transform: its numbers, half of which plus one come out as pairs."""
+    """Return the bytes of a Fourier transform with as many real inputs, half of which plus one come out as pairs."""
     return ((outputs[0].shape[-1] - 2) * BITS[_of(inputs, 0).type] // 8,)
 
 

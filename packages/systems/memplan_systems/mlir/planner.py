@@ -33,7 +33,7 @@ def best_fit(problem: Problem, seed: int, stop_check: StopCheck) -> Placed:
 
 
 def _offset(taken: Iterable[tuple[int, int]], size: int, each: int, top: int) -> int:
-    """Return the start of the smallest gap that is large enough, the lowest of equal ones."""
+    """Return the start of the smallest sufficient gap, the lowest of equal ones."""
     at, gaps = 0, []
     for low, high in taken:
         gaps.append((low - aligned(at, each), aligned(at, each)))

@@ -1,4 +1,4 @@
-"""The memory of the submodules of control flow: apart, where the results of one are read behind another.
+"""The memory of the submodules of control flow, kept apart where results of one are read after another has run.
 
 ExecuTorch plans each submodule as if the memories were its own, from 0 on, and what a submodule computes stays there
 until it is read. So of two choices in one graph, the second overwrites what the first has computed; 1.5.1 does not see
@@ -20,7 +20,7 @@ SpecsOf = Mapping[Any, Sequence[Spec]]
 
 @dataclass(frozen=True, eq=False)
 class Arena:
-    """The bytes of each memory that a node's submodules use, from the node to the last reader; one of them runs."""
+    """The bytes that a node's submodules use in each memory, from the node to the last reader; only one runs."""
 
     node: str
     modules: tuple[Any, ...]
@@ -58,7 +58,7 @@ def _last_uses(node: Any) -> Iterator[int]:
 
 
 def overwritten(arenas: Sequence[Arena]) -> tuple[str, str] | None:
-    """Return two nodes of which the second runs while results of the first are needed, or None."""
+    """Return two nodes of which the second runs while results of the first are needed; None if there are none."""
     for k, arena in enumerate(arenas):
         for other in arenas[k + 1 :]:
             if other.start < arena.end:
@@ -67,7 +67,7 @@ def overwritten(arenas: Sequence[Arena]) -> tuple[str, str] | None:
 
 
 def move_apart(arenas: Sequence[Arena], known: SpecsOf, alignment: int) -> tuple[int, ...]:
-    """Move the specs of submodules behind those that are still needed; return the bytes in use of each memory."""
+    """Move the specs of submodules above those still needed; return the bytes in use of each memory."""
     count = max((len(arena.sizes) for arena in arenas), default=0)
     taken = [0] * count
     ends: list[tuple[int, ...]] = []

@@ -112,7 +112,7 @@ class MemplanCadenceAlgorithm(MemoryPlanningAlgo):  # type: ignore[misc]  # the 
         return Problem.model_validate({"buffers": buffers, "pools": pools})
 
     def _free_row(self, spec: Any, name: str, constraints: Any) -> dict[str, Any]:
-        """Return a spec with the memories that it may be in, or with its place if that is pinned."""
+        """Return a spec with the memories that it may use, or with its memory and offset if it is pinned."""
         pin = constraints.get_absolute_placement_constraint(spec)
         pools = [
             str(q)
@@ -127,7 +127,7 @@ class MemplanCadenceAlgorithm(MemoryPlanningAlgo):  # type: ignore[misc]  # the 
         return _row(spec, name) | {"pools": pools} | ({} if offset is None else {"offset": offset})
 
     def _usable(self, mem_id: int) -> int:
-        """Return a memory's size without what is behind its last aligned byte: the end of a spec is rounded up, too."""
+        """Return a memory's size up to its last aligned byte, since ExecuTorch also rounds up the end of a spec."""
         alignment: int = self.get_alignment(mem_id)
         size: int = self.get_size(mem_id)
         return size // alignment * alignment

@@ -19,7 +19,7 @@ _BUSY, _BROKEN = 429, 500
 
 
 class ServiceAwayError(MemplanError):
-    """The service does not answer, or says that it cannot now."""
+    """The service does not answer, or reports that it is unavailable."""
 
 
 class NoPlanError(MemplanError):

@@ -1,4 +1,4 @@
-"""ExecuTorch's specs as a problem, and a plan as the numbers that ExecuTorch keeps of it.
+"""ExecuTorch's specs as a problem, and a plan as the numbers that ExecuTorch stores.
 
 A spec is alive from the first node that names it to the last one, both included. Memories are counted from 1, as 0 is
 that of constants; each is a pool. What control flow's submodules use of a memory lies at its beginning, for good: what
@@ -50,7 +50,7 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True)
 class SpecPlacements:
-    """A placement for each spec, and the size of each memory, that of constants first."""
+    """The placement of each spec, and the size of each memory, starting with the one for constants."""
 
     places: Mapping[Spec, Place]
     bufsizes: tuple[int, ...]
@@ -88,7 +88,7 @@ def request_of(alignment: int, specs: Iterable[Spec], graph_module: Any, padding
 
 
 def _names(graph_module: Any) -> dict[Spec, str]:
-    """Name each spec by the node that computes it, which comes right after the one that allocates it."""
+    """Name each spec after the node that computes it, which directly follows the node that allocates it."""
     names: dict[Spec, str] = {}
     for node in graph_module.graph.nodes:
         spec_places = node.meta.get("spec")

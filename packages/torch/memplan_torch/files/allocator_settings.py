@@ -1,4 +1,4 @@
-"""Settings of torch's caching allocator, as PYTORCH_CUDA_ALLOC_CONF writes them and as snapshots hold them."""
+"""Settings of torch's caching allocator, as written in PYTORCH_CUDA_ALLOC_CONF and in snapshots."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _NAMES = ("expandable_segments", "max_split_size_mb", "roundup_power2_divisions"
 
 @dataclass(frozen=True)
 class AllocatorSettings:
-    """Settings that change what is reserved; sizes are in bytes.
+    """Settings that change the reserved bytes; sizes are in bytes.
 
     `max_split_size` is the least size of blocks that are not split. `divisions` are the parts of each power of two that
     sizes are rounded to, by its interval; 0 and 1 leave 512 bytes. Above `threshold` of the capacity, which stands for
@@ -64,7 +64,7 @@ def settings_of(text: str) -> AllocatorSettings:
 
 
 def settings_of_snapshot(rows: Mapping[str, Any]) -> AllocatorSettings:
-    """Return the settings in a snapshot; those that it does not name have torch's defaults."""
+    """Return the settings in a snapshot; missing ones have torch's defaults."""
     by_size, most = rows.get("roundup_power2_divisions"), rows.get("max_split_size")
     parts = list(by_size.values()) if isinstance(by_size, dict) else []
     is_whole = len(parts) == _INTERVALS and all(type(part) is int and 0 <= part < 1 << 10 for part in parts)

@@ -40,7 +40,7 @@ _CONSTANTS = ("parameter", "buffer", "tensor_constant")
 
 
 def read(data: bytes, options: ModelOptions) -> Imported:
-    """Read a program; raises FormatError, and OptionError for dimensions that it does not name."""
+    """Read a program; raises FormatError, and OptionError for dimensions that it does not have."""
     program = _object(parse(_json(data)), "graph_module")
     graph = _Graph(_object(program, "graph"), options.sizes)
     specs = _rows(_object(program, "signature"), "input_specs")

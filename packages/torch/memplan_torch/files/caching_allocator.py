@@ -1,4 +1,4 @@
-"""The caching allocator of torch for CUDA, simulated by its rules: what it requests from the driver for a step.
+"""A simulation of torch's caching allocator for CUDA by its rules: the memory that a step requests from the driver.
 
 Sizes are rounded to 512 bytes. Requests of at most 1 MiB are served from segments of 2 MiB, others from segments of
 20 MiB, or of their own size where they need 10 MiB and more, rounded to 2 MiB. The free block of the stream that fits
@@ -49,7 +49,7 @@ class Block:
 
 @dataclass(slots=True, eq=False)
 class BlockPool:
-    """The free blocks for small or for large requests of a stream: mapped ones by size, unmapped ones by address."""
+    """The free blocks of a stream for small or for large requests: mapped ones by size, unmapped ones by address."""
 
     is_small: bool
     is_private: bool = False
@@ -300,7 +300,7 @@ def _split(block: Block, size: int) -> Block:
 
 
 def _joined(block: Block) -> Block:
-    """Merge a block that is in no pool with free neighbours that are mapped or unmapped as it is."""
+    """Merge a block outside all pools with free neighbours of the same state, mapped or unmapped."""
     before, after = block.previous, block.next
     if before is not None and before.is_free and before.is_mapped == block.is_mapped:
         block.pool.remove(before)

@@ -33,7 +33,7 @@ def node_facts(node: Any, k: int) -> OperationFacts:
 
 
 def draws(node: Any) -> bool:
-    """Return True if an operation draws random numbers; its tags tell."""
+    """Return True if an operation draws random numbers, according to its tags."""
     return any(str(getattr(tag, "name", tag)) == _BY_CHANCE for tag in getattr(node.target, "tags", ()))
 
 

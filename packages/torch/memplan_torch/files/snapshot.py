@@ -75,7 +75,7 @@ def read(data: bytes, options: ModelOptions) -> Imported:
 
 
 def pools_of(step: StepMemory, name: str) -> list[str]:
-    """Return the pool of each storage of a step on a device: that of the name, of another stream, or of a graph."""
+    """Return the pool of each storage of a step on a device: the default one, one for a stream, or one for a graph."""
     pools = []
     for tensor in step.tensors:
         graph = graph_name(tensor.private) if tensor.private else ""
@@ -90,7 +90,7 @@ def graph_name(private: Iterable[int]) -> str:
 
 
 def lifetime(tensor: Storage, last: int) -> tuple[int, int]:
-    """Return the first event of a storage and the event at which it ends; `last` is the last event of all."""
+    """Return the first event of a storage and the event that ends it; `last` is the last event of the snapshot."""
     start = 0 if tensor.phase == "given" else tensor.start
     return start, last + 1 if tensor.end is None else max(tensor.end, 1)
 
@@ -134,7 +134,7 @@ def _number(event: Any, name: str, path: str) -> int:
 
 
 class _Places:
-    """The address ranges that ever were segments of some tensors, joined where they overlap, one behind the other."""
+    """The address ranges that segments of some tensors ever covered, merged where they overlap, in ascending order."""
 
     def __init__(self, ranges: Iterable[tuple[int, int]], tensors: Iterable[Storage]) -> None:
         self.lows: list[int] = []
@@ -150,7 +150,7 @@ class _Places:
         self.bases = list(accumulate(sizes, initial=0))
 
     def offset(self, address: int) -> int:
-        """Return the offset of an address; addresses in no segment come last."""
+        """Return the offset of an address; addresses outside all segments get offsets after the last segment."""
         k = bisect_right(self.lows, address) - 1
         if k < 0 or self.bases[k] + address - self.lows[k] > self.bases[k + 1]:
             return self.bases[-1] + address
@@ -158,7 +158,7 @@ class _Places:
 
 
 def _step(snapshot: Mapping[str, Any], device: int, trace: Sequence[Any], is_only: bool) -> StepMemory:
-    """Return what the trace of a device records: read backward to know its begin, then forward."""
+    """Return the recorded step of a device: its trace is read backward to find the start, then forward."""
     events = [_event(event, f"device_traces[{device}][{k}]") for k, event in enumerate(trace) if _is_known(event)]
     held, live = _last_state(snapshot, device, is_only)
     step = StepMemory(last_segments=tuple(held.values()))
@@ -199,7 +199,7 @@ def _step(snapshot: Mapping[str, Any], device: int, trace: Sequence[Any], is_onl
 def _last_state(
     snapshot: Mapping[str, Any], device: int, is_only: bool
 ) -> tuple[dict[int, Segment], dict[int, Storage]]:
-    """Return the segments of a device at the end, and the blocks that are given out of them, by address."""
+    """Return the segments of a device at the end, and their allocated blocks by address."""
     held, live = dict[int, Segment](), dict[int, Storage]()
     for k, row in enumerate(_list(snapshot, "segments")):
         path = f"segments[{k}]"
@@ -229,13 +229,13 @@ def _is_known(event: Any) -> bool:
 
 
 def _event(event: Mapping[str, Any], path: str) -> dict[str, Any]:
-    """Return an event after a check that its numbers are numbers."""
+    """Return an event after validating its numbers."""
     numbers = {name: _number({"stream": 0, **event}, name, path) for name in ("addr", "size", "stream")}
     return {**event, **numbers}
 
 
 def _storage(event: Mapping[str, Any]) -> Storage:
-    """Return the storage of an event, as present from the start."""
+    """Return the storage of an event as one that existed before the step."""
     frames = event.get("frames")
     lines = [frame for frame in frames if isinstance(frame, dict)] if isinstance(frames, (list, tuple)) else []
     own = (row for row in lines if str(row.get("filename")).endswith(".py") and "/torch/" not in row["filename"])
@@ -244,7 +244,7 @@ def _storage(event: Mapping[str, Any]) -> Storage:
 
 
 def _name_graphs(step: StepMemory) -> None:
-    """Give the storages in segments of private pools their pool."""
+    """Assign the storages in segments of private pools to the pools of their graphs."""
     private = sorted((row for row in step.last_segments if row.private), key=lambda row: row.address)
     lows = [row.address for row in private]
     for tensor in step.tensors:

@@ -49,7 +49,7 @@ class Segment:
 
 @dataclass(eq=False)
 class StepMemory:
-    """The storages of a step in the order in which they begin and end.
+    """The storages of a step, in the order in which they are allocated and freed.
 
     `events` are positions of tensors, n where tensor n begins and ~n where it ends; those that are there from the start
     have no event that begins them. Of a snapshot there are the segments at the begin and at the end, those that were

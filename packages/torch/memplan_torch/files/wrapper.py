@@ -26,7 +26,7 @@ _PARTITION = "partition_"
 
 
 def read(data: bytes, options: ModelOptions) -> Imported:
-    """Read the plan of a wrapper; raises FormatError, and OptionError for dimensions that it does not name."""
+    """Read the plan of a wrapper; raises FormatError, and OptionError for dimensions that it does not have."""
     text = data.decode(errors="backslashreplace")
     try:
         module = ast.parse(text)
@@ -96,7 +96,7 @@ def _problem(rows: Sequence[dict[str, Any]], pools: Sequence[dict[str, Any]]) ->
 
 
 def _findings(wrapper: WrapperStorages) -> Iterator[Finding]:
-    """Yield what is not known of the storages that kernels of others make."""
+    """Yield findings on storages that external kernels allocate and whose size is unknown."""
     if wrapper.unseen:
         made = ", ".join(f"{name} (line {made.line}, {made.by})" for name, made in wrapper.unseen.items())
         yield Finding("unknown-storage", f"the bytes that are made as {made} are not known, and in no plan")
@@ -108,7 +108,7 @@ def _findings(wrapper: WrapperStorages) -> Iterator[Finding]:
 
 
 def _statements(body: Sequence[ast.stmt], functions: Mapping[str, ast.FunctionDef]) -> Iterator[ast.stmt]:
-    """Yield the statements of a function, with those inside of `with`, and of the partitions that it calls."""
+    """Yield the statements of a function, including those inside `with`, and those of the partitions that it calls."""
     for statement in body:
         called = _partition(statement, functions)
         if isinstance(statement, ast.With):

@@ -42,7 +42,7 @@ class WrapperStorage:
 
 @dataclass(frozen=True)
 class MadeElsewhere:
-    """A value that an external kernel makes: the step, the line, the kernel, and the bytes of elements passed to it."""
+    """A value from an external kernel: the step, the line, the kernel, and the element sizes of its arguments."""
 
     when: int
     line: int
@@ -52,7 +52,7 @@ class MadeElsewhere:
 
 @dataclass(frozen=True)
 class _Allocation:
-    """A call that allocates a tensor, or makes an example of an argument; without strides it is contiguous."""
+    """A call that allocates a tensor or an example argument; without strides the tensor is contiguous."""
 
     shape: ast.expr
     strides: ast.expr | None
@@ -74,7 +74,7 @@ class _Allocation:
 
 
 class WrapperStorages:
-    """The state after the steps so far: storages, all buffers, and the buffer that each name stands for.
+    """The state after the steps so far: storages, buffers, and the buffer of each name.
 
     `unseen` are values of other kernels that are passed on and whose bytes nothing says, `assumed` those whose shape is
     known and whose type is not. `dims_named` are the symbols in sizes, `open` those that are not given.
@@ -117,7 +117,7 @@ class WrapperStorages:
             self._made(statement, when)
 
     def _look_around(self, module: ast.Module) -> None:
-        """Find the types of arguments, and what a tensor is like of which nothing is said: the first that is said."""
+        """Find the types of arguments; a tensor of unknown type is assumed to have the first known type."""
         found: list[_Allocation] = []
         for statement in ast.walk(module):
             with suppress(ValueError, LookupError):  # which the walk over the statements tells
@@ -128,7 +128,7 @@ class WrapperStorages:
             self.device, self.element = found[0].device, found[0].element
 
     def _made(self, statement: ast.Assign, when: int) -> None:
-        """Remember the meaning of a statement's names: results of a foreign kernel, or unknown values."""
+        """Record the names that a statement binds: results of an external kernel, or unknown values."""
         given = {self.names[name].element for name in _names(statement.value) if name in self.names}
         given |= {self.examples[name] for name in _names(statement.value) if name in self.examples}
         for name in _names(*statement.targets):
@@ -139,7 +139,7 @@ class WrapperStorages:
                 self.elsewhere[name] = MadeElsewhere(when, statement.lineno, by, frozenset(given))
 
     def _asserted(self, value: ast.expr) -> None:
-        """Count what a kernel of others makes, with the shape that is asserted of it."""
+        """Count the result of an external kernel with its asserted shape."""
         if (
             not isinstance(value, ast.Call)
             or _called(value) != _ASSERTIONS[0]
@@ -157,7 +157,7 @@ class WrapperStorages:
         self.names[name].steps.append(made.when)
 
     def _assigned(self, name: str, statement: ast.Assign) -> bool:
-        """Let a name stand for the buffer that a statement makes or looks at; False where none is planned."""
+        """Bind a name to the buffer that a statement allocates or views; return False if it has no planned buffer."""
         value, function = statement.value, _called(statement.value)
         if (found := _Allocation.of(value)) is not None:
             self._allocate(name, self._extent(found.shape, found.strides), found.element, found.device)
@@ -189,7 +189,7 @@ class WrapperStorages:
         return True
 
     def _allocate(self, name: str, elements: int, element: int, device: str) -> None:
-        """Make a storage of a number of elements, and the buffer for its bytes."""
+        """Allocate a storage for a number of elements, and the buffer for its bytes."""
         self.storages[name] = WrapperStorage(elements * element, device)
         self._new(name, name, 0, elements * element, element)
 
@@ -198,7 +198,7 @@ class WrapperStorages:
         self.buffers.append(self.names[name])
 
     def _number(self, value: ast.expr) -> int:
-        """Return a number; if it has open symbols, note them and return 0."""
+        """Return a number; for one with open symbols, record them and return 0."""
         names = [name for name in _names(value) if name.isidentifier()]
         self.dims_named.update(names)
         if missing := [name for name in names if name not in self.dims]:
@@ -209,7 +209,7 @@ class WrapperStorages:
         return found
 
     def _extent(self, shape: ast.expr, strides: ast.expr | None) -> int:
-        """Return the elements from the first to the last one of a tensor; without strides it is contiguous."""
+        """Return the elements between the first and the last one of a tensor; without strides it is contiguous."""
         sizes = [self._number(each) for each in getattr(shape, "elts", (shape,))]
         if 0 in sizes:
             return 0

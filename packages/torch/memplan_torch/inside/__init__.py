@@ -1,1 +1,1 @@
-"""Inside of torch: steps that are recorded, graphs of torch.fx in a better order, a backend of torch.compile."""
+"""Support inside torch: recorded steps, better orders of torch.fx graphs, and a backend of torch.compile."""

@@ -1,4 +1,4 @@
-"""The answer whether a step of torch fits: bytes that are alive, of a plan, and that the allocator reserves.
+"""The answer whether a step of torch fits: live bytes, bytes of a plan, and bytes that the allocator reserves.
 
 Live bytes are those of storages, at the moment when most are alive. The plan puts all of them into one arena, with a
 bound below which no placement ends; `reserved` is what torch's caching allocator holds, by its rules.
@@ -31,7 +31,7 @@ _MOST_GROUPS = 12
 
 
 class AliveGroup(Answer):
-    """Storages that are alive at the peak for one purpose, made by one module at one line of the user's."""
+    """Storages alive at the peak with the same purpose, module and source line."""
 
     role: str
     module: str
@@ -42,7 +42,7 @@ class AliveGroup(Answer):
 
 
 class Unknown(Answer):
-    """Memory that a step needs and no trace shows, with the option that states it and the bytes that were counted."""
+    """Memory that a step needs but no trace shows, with the option that states it and the bytes assumed for it."""
 
     name: str
     option: str
@@ -50,7 +50,7 @@ class Unknown(Answer):
 
 
 class LargestSize(Answer):
-    """The largest size that fits, and the next size that was tried and does not fit; None if no size fits."""
+    """The largest size that fits, and the next size that was tried and does not; None if no size fits."""
 
     name: str
     size: int | None
@@ -58,7 +58,7 @@ class LargestSize(Answer):
 
 
 class Checkpointed(Answer):
-    """Modules whose activations are computed again, in `torch.utils.checkpoint`, so that a step fits.
+    """Modules whose activations are recomputed by `torch.utils.checkpoint`, so that a step fits.
 
     `extra_cost` is the part of the cost of all operations that runs twice. `modules` is None where no choice fits.
     """
@@ -69,7 +69,7 @@ class Checkpointed(Answer):
 
 
 class BetterOrder(Answer):
-    """The memory of the step in the best order that is found, each storage free behind its last reader, in one arena.
+    """The memory of the step in the best order found, in one arena, if each storage is freed after its last reader.
 
     `peak` is that of a plan. `recomputed` is the peak, and `extra_cost` the part of the cost, where single operations
     run again; None where that was not needed. It is what torch.compile with the backend memplan does.
@@ -91,7 +91,7 @@ class Ways(Answer):
 
 
 class Left(Answer):
-    """The bytes of a capacity that are left for the whole step, as for a cache.
+    """The bytes of a capacity that remain beside the whole step, for example for a cache.
 
     `most` is beside the live peak: no allocator leaves more. `total` is beside the blocks that the allocator gives out,
     `contiguous` of it in one piece; `planned` is behind one arena.
@@ -104,7 +104,7 @@ class Left(Answer):
 
 
 class Recorded(Answer):
-    """A device of a snapshot, beside what the simulated allocator does with the same requests.
+    """The recorded memory of a device in a snapshot, and that of the simulated allocator for the same requests.
 
     `misplaced` are the blocks that it gives out elsewhere, `is_equal` says that it ends with the same segments.
     """
@@ -117,7 +117,7 @@ class Recorded(Answer):
 
 
 class Turns(Answer):
-    """Private pools of CUDA graphs, and an arena of graphs that run in turns and keep what they made."""
+    """The private pools of CUDA graphs, compared with one arena for graphs that take turns and keep their outputs."""
 
     graphs: int
     reserved: int
@@ -126,7 +126,7 @@ class Turns(Answer):
 
 
 class Compared(Answer):
-    """A step compared with a snapshot of it: the largest storages that are alive at the peak of only one of the two."""
+    """A step compared with its snapshot: the largest storages that are alive at the peak in only one of the two."""
 
     live_peak: int
     reserved: int
@@ -176,7 +176,7 @@ class SnapshotAnswer(Answer):
 
 
 def fits_of_snapshot(data: bytes, **options: Any) -> SnapshotAnswer:
-    """Say of a snapshot of torch's allocator whether what it records fits, and what is left; imports no torch.
+    """Return whether the recorded step of an allocator snapshot fits, and the bytes left; torch is not imported.
 
     The options are those of `FitsOptions`; `cuda` are the settings that the snapshot holds. Raises FormatError for data
     that are none, and OptionError.
@@ -239,7 +239,7 @@ def judged(step: StepMemory, device: FitsOptions) -> FitsAnswer:
 
 
 def compared(step: StepMemory, device: FitsOptions, steps: Mapping[int, StepMemory]) -> Compared:
-    """Return what a step has at its peak beside the device of a snapshot that has most alive; sizes as of blocks."""
+    """Compare the peak of a step with that of the fullest device of a snapshot, in sizes of allocator blocks."""
     recorded = max(steps.values(), key=lambda each: live_peak_of(each, device)[0])
     sizes = []
     for each in (recorded, step):
@@ -269,7 +269,7 @@ def _left(usable: int, live_peak: int, plan: Plan, unlimited: Simulation | None)
 
 
 def _turns(step: StepMemory, device: FitsOptions) -> Turns | None:
-    """Return what the CUDA graphs of a snapshot need if they run in turns; None where it has none."""
+    """Return the bytes that the CUDA graphs of a snapshot need if they take turns; None if it has none."""
     held = Counter[str]()
     for segment in step.last_segments:
         if segment.private:

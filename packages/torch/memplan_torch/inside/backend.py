@@ -1,4 +1,4 @@
-"""The backend `memplan` of torch.compile: operations in the order with the least peak, and recompute for a capacity.
+"""The backend `memplan` of torch.compile: the order with the least peak, and recomputation to keep a capacity.
 
     torch.compile(model, backend="memplan", options={"capacity": "8GiB", "inner": "eager"})
 
@@ -96,7 +96,7 @@ def _by_inductor(module: Any, inputs: Sequence[Any], partition: Partition) -> An
             return _least(partition, joint, joint_inputs, others)
 
         def uuid(self) -> None:
-            """Have no entry in the cache: how far a search gets is not known before."""
+            """Disable caching of compiled graphs, since the result of a search depends on time."""
 
     def checked(nodes: list[Any]) -> list[Any]:
         from torch._inductor.virtualized import V
@@ -113,7 +113,7 @@ def _by_inductor(module: Any, inputs: Sequence[Any], partition: Partition) -> An
 
 
 def _least(partition: Partition, joint: Any, inputs: Any, others: Mapping[str, Any]) -> Any:
-    """Return inductor's own passes where they are within the capacity, else those that it needs least for.
+    """Return inductor's own passes if they fit the capacity, else the passes for which inductor needs the least bytes.
 
     What they need is inductor's estimate once it has fused them; parts that are tried end there.
     """
@@ -176,18 +176,18 @@ class _KnownError(Exception):
 
 
 class Partition:
-    """Parts a joint graph into forward and backward pass, with operations that run again for a capacity in bytes."""
+    """Splits a joint graph into forward and backward pass, with recomputation to keep a capacity in bytes."""
 
     def __init__(self, capacity: int | None, time_limit_s: float, *, over: str = "raise") -> None:
         self.capacity, self.time_limit_s, self.over = capacity, time_limit_s, over
 
     def refuse(self, needed: int | None) -> None:
-        """Raise OptionError, or warn, where a graph needs more than the capacity, or None, which is not known."""
+        """Raise OptionError, or warn, if a graph needs more than the capacity, or if its need is unknown (None)."""
         if self.capacity is not None:
             refuse_above(self.capacity, needed, is_warned=self.over == "warn")
 
     def __call__(self, joint: Any, inputs: Any, *, num_fwd_outputs: int, **others: Any) -> Any:
-        """Return both passes; without a capacity, or within it, they are those of torch's own partition."""
+        """Return both passes; without a capacity, or if it is kept, they are those of torch's own partition."""
         from torch._functorch.partitioners import _extract_fwd_bwd_modules, default_partition
 
         program = self._recomputed(joint, num_fwd_outputs) if self.capacity is not None else None
@@ -225,7 +225,7 @@ class Partition:
 
 
 def _parted(found: ModuleGraph, n_results: int) -> ModuleGraph:
-    """Return a joint graph in which all that needs a tangent waits for the results of the forward pass."""
+    """Return a joint graph in which everything that needs a tangent waits for the results of the forward pass."""
     results = [node for node in found.module.graph.output_node().args[0][:n_results] if node is not None]
     position = {node: v for v, node in enumerate(found.nodes)}
     ends = sorted({position[made] for node in results if (made := maker_of(node)) in position})
@@ -245,7 +245,7 @@ def _is_tangent(node: Any) -> bool:
 
 
 def _tensors(nodes: Sequence[Any]) -> list[Any]:
-    """Return the nodes that are tensors; in place of those that are lists, their items."""
+    """Return the nodes that are tensors, with the items of list nodes."""
     tensors: dict[Any, None] = {}
     for node in nodes:
         items = [user for user in node.users if user.op == "call_function"] if _is_list(node) else [node]
@@ -258,7 +258,7 @@ def _is_list(node: Any) -> bool:
 
 
 def _reordered(graph: Any, time_limit_s: float) -> Any:
-    """Return a graph in the best order; as it is where it cannot be read, as with symbolic shapes."""
+    """Return a graph in the best order; return it unchanged if it cannot be read, for example with symbolic shapes."""
     try:
         return reordered(graph, resident=(), time_limit_s=time_limit_s)
     except FormatError:
@@ -295,7 +295,7 @@ def _scheduled(nodes: list[Any], time_limit_s: float = _TIME_LIMIT_S) -> tuple[i
 
 
 def _graph_of_scheduler(nodes: Sequence[Any], freeable: Mapping[str, Any], outputs: set[str]) -> OperationGraph:
-    """Return the operations of inductor's scheduler, its buffers as tensors, beside inputs that may be freed."""
+    """Return the operations of inductor's scheduler, with buffers as tensors, without inputs that are never freed."""
     made = [(buffer.get_name(), buffer.mpi_buffer) for node in nodes for buffer in node.get_outputs()]
     every = [*((name, each.mpi_buffer) for name, each in freeable.items()), *made]
     at = {name: t for t, (name, _) in enumerate(every)}

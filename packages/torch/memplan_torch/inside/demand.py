@@ -21,7 +21,7 @@ _TRY_S = 2.0
 
 
 def live_peak_of(step: StepMemory, device: FitsOptions) -> tuple[int, int]:
-    """Return the most bytes that storages take at once, and the number of events by then."""
+    """Return the most bytes of storages alive at once, and the number of events up to then."""
     counted = [tensor.size if device.counts(tensor) else 0 for tensor in step.tensors]
     live = sum(size for size, tensor in zip(counted, step.tensors, strict=True) if tensor.phase == "given")
     peak, at = live, 0
@@ -47,7 +47,7 @@ def problem_of(step: StepMemory, device: FitsOptions) -> Problem:
 
 
 def unsure_operators(step: StepMemory, device: FitsOptions) -> tuple[str, ...]:
-    """Return the operators that may keep more on a device than is counted; none if the user gives these bytes."""
+    """Return the operators that may allocate uncounted bytes on a device; none if the user states these bytes."""
     if device.kernel_workspace is not None:
         return ()
     own = (row for row in step.tensors if row.is_on_host and row.role != "optimizer" and device.is_simulated)
@@ -55,7 +55,7 @@ def unsure_operators(step: StepMemory, device: FitsOptions) -> tuple[str, ...]:
 
 
 def is_within(step: StepMemory, device: FitsOptions) -> bool:
-    """Return True if a step surely fits into the bytes that are left on a device."""
+    """Return True if a step is sure to fit into the bytes left on a device."""
     live_peak, usable = live_peak_of(step, device)[0], device.usable or 0
     if unsure_operators(step, device):
         return False
@@ -81,7 +81,7 @@ class Simulation:
 
     @property
     def idle(self) -> tuple[int, int]:
-        """The bytes of segments that no block ever takes, in all and in one piece."""
+        """The bytes of segments that no block ever uses: in total, and in the largest piece."""
         if self.allocator.expandable:
             return 0, 0
         taken = merged([*self.blocks])
@@ -96,7 +96,7 @@ class Simulation:
 
 
 def simulate(step: StepMemory, device: FitsOptions, usable: int | None) -> Simulation:
-    """Run a step with the caching allocator, within usable bytes if they are said.
+    """Run a step with the caching allocator, within the usable bytes if these are given.
 
     A snapshot begins with its own segments, where there is space for them, and gets others where it had them.
     """

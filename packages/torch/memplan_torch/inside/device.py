@@ -1,4 +1,4 @@
-"""The device that a step is to fit into: its capacity, who gives out its memory, and what else lies in it."""
+"""The device for a step: its capacity, its allocator, and the memory that is occupied by others."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _CPU_ALIGNMENT = 64
 
 
 def _allocator(text: str) -> str:
-    """Return a text that names an allocator; raises OptionError for settings that are not known."""
+    """Return a text that names an allocator; raises OptionError for unknown settings."""
     if text not in ("cuda", "plan", "cpu"):
         settings_of(text)
     return text
@@ -53,25 +53,25 @@ class FitsOptions(CapabilityOptions):
 
     @property
     def usable(self) -> int | None:
-        """The bytes that are left for tensors."""
+        """The bytes that are available for tensors."""
         if self.capacity is None:
             return None
         return max(0, self.capacity - sum(getattr(self, name) or 0 for name in APART))
 
     @property
     def alignment(self) -> int:
-        """The multiple that sizes are rounded to."""
+        """The multiple to which sizes are rounded up."""
         return _CPU_ALIGNMENT if self.allocator == "cpu" else ROUNDING
 
     @property
     def is_simulated(self) -> bool:
-        """True where torch's caching allocator gives out memory."""
+        """True if torch's caching allocator serves the memory."""
         return self.allocator not in ("plan", "cpu")
 
     def settings(self, step: StepMemory) -> AllocatorSettings:
-        """Return the settings of the caching allocator: by default those that a snapshot holds."""
+        """Return the settings of the caching allocator, by default those of the snapshot."""
         return (step.settings or AllocatorSettings()) if self.allocator == "cuda" else settings_of(self.allocator)
 
     def counts(self, storage: Storage) -> bool:
-        """Return True for a storage that lies on the device; counters of optimizers stay with the host."""
+        """Return True for a storage on the device; step counters of optimizers stay on the host."""
         return storage.size > 0 and not (storage.is_on_host and self.is_simulated)

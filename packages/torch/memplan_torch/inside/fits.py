@@ -1,4 +1,4 @@
-"""Does a step of torch fit: one of a model, or one that a script describes, called while tensors have no storage."""
+"""Whether a step of torch fits: of a model, or of a script's function, run on tensors without storage."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def fits(
 
 
 def fits_of_script(script: str, *, computed: bool = False, **options: Any) -> FitsAnswer:
-    """Return what `fits` answers for the step that `FILE.py:FUNCTION` returns, a dictionary of its first arguments.
+    """Return the result of `fits` for the step that `FILE.py:FUNCTION` returns, a dictionary of its arguments.
 
     Parameters of the function whose defaults are numbers are sizes that may change. Raises InputError if the file, the
     function or its result is wrong, and wherever `fits` does.
@@ -103,7 +103,7 @@ def fits_of_script(script: str, *, computed: bool = False, **options: Any) -> Fi
 
 
 def _given(script: str, given: Any) -> dict[str, Any]:
-    """Return the result of a function as arguments; raises InputError if it is something else."""
+    """Return the result of a function as arguments; raises InputError for any other result."""
     if not isinstance(given, dict) or not {"model", "inputs"} <= given.keys() <= {*_FIELDS}:
         got = ", ".join(map(str, given)) if isinstance(given, dict) else type(given).__name__
         rule = f"must return a dictionary with model and inputs, and of {', '.join(_FIELDS[2:])} what there is"

@@ -1,4 +1,4 @@
-"""Graphs of operations of torch.fx modules, each operation with its node, so that an order can be given back.
+"""Graphs of operations from torch.fx modules, with the node of each operation, so that orders can be applied.
 
 Every call whose result has a storage of its own is an operation; views and items of tuples belong to what they look at,
 as schemas say. Inputs that are parameters or state lie apart, as attributes do, and are not counted. Only
@@ -23,7 +23,7 @@ _DRAWS = "nondeterministic_seeded"
 
 @dataclass(frozen=True)
 class ModuleGraph:
-    """The graph of operations of a torch.fx graph module: operation k is the node `nodes[k]`; `views` are none."""
+    """The operations of a torch.fx graph module: operation k is the node `nodes[k]`; views are not operations."""
 
     module: Any
     graph: OperationGraph
@@ -54,7 +54,7 @@ def graph_of(
 
 
 def is_view(node: Any, looking: frozenset[str] = SAME_STORAGE) -> bool:
-    """Return True if a node has no storage of its own, but those of the nodes that it looks at, see `graph_of`."""
+    """Return True if a node only has storages of the nodes that it views, see `graph_of`."""
     if node.op != "call_function":
         return False
     if is_getitem(node):
@@ -68,7 +68,7 @@ def is_view(node: Any, looking: frozenset[str] = SAME_STORAGE) -> bool:
 
 
 class _Draft:
-    """The nodes that have been read so far: `tensors` has the tensor of each value of each node."""
+    """The nodes read so far: `tensors` has the tensor of each value of each node."""
 
     def __init__(
         self, resident: Collection[str] | None, cost: Callable[[Any], int] | None, looking: frozenset[str]
@@ -161,12 +161,12 @@ def _bases(node: Any, count: int, looking: frozenset[str]) -> list[Any]:
 
 
 def _draws(node: Any) -> bool:
-    """Return True if an operation draws random numbers, so that it would compute something else again."""
+    """Return True if an operation draws random numbers, so that a second run would compute another result."""
     return any(getattr(tag, "name", "") == _DRAWS for tag in getattr(node.target, "tags", ()))
 
 
 def flops_of(node: Any) -> int:
-    """Return what it costs to run a node again: multiplications and additions, or the elements that it makes.
+    """Return the cost of running a node again: multiplications and additions, or the number of its output elements.
 
     Views, and what reads no tensor (constants), cost nothing. Imports torch.
     """

@@ -1,4 +1,4 @@
-"""Pools of torch's inductor, planned once for all shapes: a program of offsets in place of its tree of allocations.
+"""The pools of inductor, planned once for all shapes: offset formulas instead of a tree of allocations.
 
 Inductor plans each pool itself first. A pool is planned anew where that is proved to need no more bytes, padded, at any
 shape, and needs no more at samples to the byte; all others stay as they are. Nothing overlaps at any shape whatever.
@@ -31,7 +31,7 @@ MOST_SIZE = 2**16
 
 @dataclass(frozen=True)
 class PlannedPool:
-    """The bytes of a pool of inductor, as sympy's expressions: of its tree, and of what is allocated."""
+    """The sizes of a pool of inductor, as sympy expressions: of its allocation tree, and of the plan."""
 
     blocks: int
     tree: Any
@@ -39,13 +39,13 @@ class PlannedPool:
 
     @property
     def is_planned(self) -> bool:
-        """True where the pool has another plan than its tree."""
+        """True if the pool has a plan of memplan instead of its tree."""
         return self.bytes is not self.tree
 
 
 @contextmanager
 def planned_pools(time_limit_s: float = 10.0) -> Iterator[list[PlannedPool]]:
-    """Plan the pools of all graphs that are compiled in the block, with a time limit for each; yields a report on each.
+    """Plan the pools of all graphs compiled in the block, with a time limit for each; yield a report on each.
 
     Inductor's memory planning is on within, for intermediate values and outputs in one pool.
     """
@@ -71,7 +71,7 @@ def planned_pools(time_limit_s: float = 10.0) -> Iterator[list[PlannedPool]]:
 
 
 class _Root:
-    """The stand-in for the tree of a pool: of that, the size and the lives are read once offsets are known."""
+    """Replaces the tree of a pool, of which inductor reads the size and the lifetimes once offsets are known."""
 
     allocations = ()
 
@@ -127,7 +127,7 @@ def _problem(blocks: Sequence[Any], sizes: Sequence[Any]) -> SymbolicProblem:
 
 
 def _is_never_above(found: Planned, tree: Any, time_limit_s: float) -> bool:
-    """Prove that the peak is never above the size of inductor's tree, padded."""
+    """Prove that the peak never exceeds the size of inductor's padded tree."""
     from torch._inductor.utils import ALIGN_BYTES, align
     from torch.utils._sympy.functions import FloorDiv
 
@@ -139,7 +139,7 @@ def _is_never_above(found: Planned, tree: Any, time_limit_s: float) -> bool:
 
 
 def _written(found: Planned, sizes: Sequence[Any]) -> tuple[list[Any], Any] | None:
-    """Return the offsets and the bytes as expressions of inductor; None where these are too long."""
+    """Return the offsets and the bytes as inductor expressions; None if these are too long."""
     import sympy
     from torch._inductor.utils import align
     from torch.utils._sympy.functions import Max

@@ -1,4 +1,4 @@
-"""Operators of torch whose fake kernels say less storage than real ones make: those are run, once for their sizes.
+"""Operators whose fake kernels report less storage than real ones allocate; real ones are run once to measure it.
 
 HIDING are all such operators of torch 2.13 on the CPU among the samples of its own tests, as `lab/kernels.py` compares
 them, and those of GPUs whose workspaces fake kernels leave out, which are not run. An operator runs on zeros, and what
@@ -86,14 +86,14 @@ class RealKernels:
         return tree_unflatten([self._like(func, each, row) for each, row in zip(leaves, made, strict=True)], tree)
 
     def takes_as_host(self, value: Any) -> bool:
-        """Return True, once, for a tensor that only kernels of CPUs keep."""
+        """Return True, once, for a tensor that only CPU kernels keep."""
         key = value.untyped_storage()._cdata
         is_of_host = key in self._of_host
         self._of_host.discard(key)  # another storage may be where it was
         return is_of_host
 
     def _like(self, func: Any, fake: Any, real: tuple[Any, int] | None) -> Any:
-        """Return a fake tensor with the layout of a real one, and as many bytes."""
+        """Return a fake tensor with the layout and the bytes of a real one."""
         if real is None or not isinstance(fake, FakeTensor):
             return fake
         (shape, stride, dtype, device), size = real
@@ -113,7 +113,7 @@ def _has_symbols(value: Any) -> bool:
 
 
 def scratch_bytes(func: Any, args: Any, kwargs: Any) -> int | None:
-    """Return the most bytes that a kernel of the CPU takes while it runs, beside its arguments and its results.
+    """Return the most bytes that a CPU kernel allocates during its run, besides arguments and results.
 
     It runs once, on zeros. None where it does not: of other devices, open sizes, or more than a gibibyte.
     """

@@ -1,4 +1,4 @@
-"""The bytes that graphs of torch.fx need as they stand: one pass, or forward and backward with what callers hold."""
+"""The bytes that torch.fx graphs need unchanged: of one pass, or of both with the bytes that the caller holds."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from memplan_torch.inside.graphs import graph_of, is_view
 
 
 def refuse_above(capacity: int, needed: int | None, *, is_warned: bool) -> None:
-    """Raise OptionError, or warn, where a graph needs more than a capacity, or an unknown number of bytes, None."""
+    """Raise OptionError, or warn, if a graph needs more than a capacity, or an unknown number of bytes (None)."""
     if needed is not None and needed <= capacity:
         return
     got = "a graph whose sizes are open" if needed is None else f"a graph that needs {size_text(needed)}"
@@ -27,7 +27,7 @@ def refuse_above(capacity: int, needed: int | None, *, is_warned: bool) -> None:
 
 
 def needed_beside(graph: Any, resident: Collection[str] | None) -> int | None:
-    """Return the bytes that a graph needs as it stands, with the scratch of convolutions, beside inputs that stay.
+    """Return the bytes that a graph needs unchanged, with the scratch of convolutions, besides lasting inputs.
 
     None where sizes are open.
     """
@@ -43,7 +43,7 @@ def needed_beside(graph: Any, resident: Collection[str] | None) -> int | None:
 
 
 def _scratch(node: Any, measured: dict[str, int]) -> int:
-    """Return the scratch of a convolution, measured once for each shape; no kernel else takes as much.
+    """Return the scratch of a convolution, measured once for each shape; other kernels need less.
 
     Where it cannot be run it is taken to copy all that it reads and makes into a layout of its own.
     """
@@ -60,7 +60,7 @@ def _scratch(node: Any, measured: dict[str, int]) -> int:
 
 
 def needed_by(forward: Any, backward: Any, n_results: int) -> int | None:
-    """Return the bytes that both passes need, with what their caller holds: results, and gradients of the step before.
+    """Return the bytes of both passes and of what their caller holds: results, and gradients of the previous step.
 
     None where sizes are open.
     """
@@ -88,13 +88,13 @@ def bytes_of(nodes: Collection[Any]) -> int:
 
 
 def gradient_bytes(joint: Any, n_results: int) -> int:
-    """Return the bytes of the gradients that a joint graph makes, as many as those of the step before."""
+    """Return the bytes of the gradients of a joint graph, which equal those of the previous step."""
     made = [node for node in joint.graph.output_node().args[0][n_results:] if node is not None]
     return bytes_of(dict.fromkeys(made))
 
 
 def maker_of(node: Any) -> Any:
-    """Return the node that makes what a node is or looks at; views are written where they are read."""
+    """Return the node that writes the storage of a node; views are created where they are read."""
     while is_view(node):
         node = node.args[0]
     return node

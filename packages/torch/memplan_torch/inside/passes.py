@@ -1,4 +1,4 @@
-"""Passes for torch.fx: operations in a better order, and operations that run again, in a new graph module.
+"""Passes for torch.fx that return a new graph module with another order, or with recomputation.
 
 What is computed is the same, node by node: each node of the new graph is a copy of one of the first graph, reads copies
 of what that one reads, and each of the first graph's nodes is there.
@@ -44,7 +44,7 @@ def with_order(found: ModuleGraph, order: Sequence[int]) -> Any:
 
 
 def with_clones(found: ModuleGraph, point: RecomputedPoint) -> Any:
-    """Return the module with the operations of a point of its frontier, some of which run again."""
+    """Return the module with the operations of a frontier point, some of which run again."""
     if len(point.order) < len(found.nodes):
         raise OperationsError(f"point: must be of a graph with {len(found.nodes)} operations")
     if point.steps:
@@ -53,7 +53,7 @@ def with_clones(found: ModuleGraph, point: RecomputedPoint) -> Any:
 
 
 def _with_runs(found: ModuleGraph, runs: Sequence[int]) -> Any:
-    """Write the nodes anew as the operations run; a reader takes what was made last."""
+    """Write the nodes in the order of runs; each reader uses the latest copy."""
     from torch.fx import Graph, GraphModule
 
     graph = Graph()
@@ -88,7 +88,7 @@ class _Copies:
         self._graph, self._copies = graph, copies
 
     def of(self, node: Any) -> Any:
-        """Return the copy of a node that is to be read now."""
+        """Return the current copy of a node."""
         missing = [node] if node not in self._copies else []
         while missing:
             last = missing[-1]
@@ -102,7 +102,7 @@ class _Copies:
 
 
 def _forget(node: Any, looking: dict[Any, list[Any]], copies: dict[Any, Any]) -> None:
-    """Forget the views of what ran again."""
+    """Discard the views of recomputed nodes."""
     stack = list(looking.get(node, ()))
     while stack:
         view = stack.pop()

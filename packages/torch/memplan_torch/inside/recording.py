@@ -1,4 +1,4 @@
-"""The storages that a step of torch keeps alive: who made each, where, and how long it lives.
+"""The storages that a step of torch keeps alive: the module and line that made each, and its lifetime.
 
 Operations are seen where they are dispatched, on fake tensors or on real ones; what kernels need for themselves is not.
 A storage ends when the last tensor on it does, as Python and autograd hold the same references in both. Imports torch.
@@ -42,7 +42,7 @@ class RunOperation:
 
 
 class Recording(StepMemory, TorchDispatchMode):  # type: ignore[misc]  # the package is untyped
-    """Records what runs while it is entered.
+    """Records the operations that run while it is entered.
 
     `last_step` is the number of operations before the last step; `names` are modules.
     """
@@ -67,20 +67,20 @@ class Recording(StepMemory, TorchDispatchMode):  # type: ignore[misc]  # the pac
         return result
 
     def give(self, values: Iterable[Any], role: Role) -> None:
-        """Count storages that are there from the start."""
+        """Count storages that exist before the step."""
         for value in _tensors(values):
             if value.untyped_storage()._cdata not in self._alive:
                 self._begin(value, "given", ("", ""), role, 0)
 
     def assign(self, values: Iterable[Any], role: Role, *, is_on_host: bool = False) -> None:
-        """Say what the storages of tensors that are alive now are for; parameters stay parameters."""
+        """Assign a purpose to the storages of tensors that are alive now; parameters stay parameters."""
         for value in _tensors(values):
             tensor = self._alive.get(value.untyped_storage()._cdata)
             if tensor is not None and self.tensors[tensor[0]].role not in ("parameters", "inputs"):
                 self.tensors[tensor[0]].role, self.tensors[tensor[0]].is_on_host = role, is_on_host
 
     def keep_for_backward(self) -> None:
-        """Call what the forward pass has made, and is alive now, its activations."""
+        """Mark what the forward pass has made, and is still alive, as activations."""
         for position, _ in self._alive.values():
             if self.tensors[position].phase == "forward" and self.tensors[position].role == "temporaries":
                 self.tensors[position].role = "activations"
@@ -140,7 +140,7 @@ class Recording(StepMemory, TorchDispatchMode):  # type: ignore[misc]  # the pac
         self.events.append(~position)
 
     def _origin(self) -> tuple[str, str]:
-        """Return the module and the line that run now; in the backward pass, those of the forward operation."""
+        """Return the running module and line; in the backward pass, those of the forward operation."""
         node = torch._C._current_autograd_node()
         if node is not None and (not self.modules or self.phase != "backward"):
             node_origin = self._origins.get(node._sequence_nr())
@@ -153,7 +153,7 @@ class Recording(StepMemory, TorchDispatchMode):  # type: ignore[misc]  # the pac
 
 
 def _line() -> str:
-    """Return the innermost line that runs and is not torch's; nothing where that is a line of memplan."""
+    """Return the innermost running line outside of torch; None if it belongs to memplan."""
     frame: Any = sys._getframe(2)
     while frame is not None and frame.f_code.co_filename.startswith(_OF_TORCH):
         frame = frame.f_back

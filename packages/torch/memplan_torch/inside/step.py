@@ -1,4 +1,4 @@
-"""Steps of torch, inference or training, run on copies of a model with fake tensors: no weights, nothing computed."""
+"""Steps of torch, inference or training, run on fake copies of a model, without weights or computation."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _MOST_SAID = 300
 
 @dataclass(frozen=True)
 class TorchStep:
-    """One step: a forward pass, and where there is a loss or an optimizer a backward pass and the optimizer's step.
+    """A step: a forward pass and, with a loss or an optimizer, a backward pass and the optimizer's step.
 
     `model` is a module, or a function without arguments that makes one. `inputs` are a tensor, a tuple of positional
     or a dictionary of named arguments. `loss` takes the result and the `targets`; without it, the result is the loss,
@@ -49,7 +49,7 @@ class TorchStep:
 
     @property
     def is_training(self) -> bool:
-        """True where gradients are computed."""
+        """True if gradients are computed."""
         return self.loss is not None or self.optimizer is not None
 
     def recorded(
@@ -60,7 +60,7 @@ class TorchStep:
         is_computed: bool = False,
         is_compiled: bool = False,
     ) -> Recording:
-        """Run the step, twice where it trains, as the optimizer makes its state in the first, and record it.
+        """Run and record the step; training runs twice, since the optimizer creates its state in the first run.
 
         `foreach` is the default of optimizers that have it, `checkpointed` names modules whose activations are computed
         again. Raises InputError, which names the module, for what cannot be run; `is_computed` runs on real values,
@@ -116,7 +116,7 @@ class TorchStep:
         found.close()
 
     def _once(self, found: Recording, trained: tuple[Any, Any, list[Any]], inputs: Any, targets: Any) -> None:
-        """Run one step; its local variables stay alive until its end, as in a user's own function."""
+        """Run one step; its local variables stay alive to its end, as in a user's function."""
         model, optimizer, parameters = trained
         found.phase, found.last_step = "forward", len(found.operations)
         if optimizer is not None:
@@ -144,7 +144,7 @@ class TorchStep:
                     found.assign([count], "optimizer", is_on_host=on_host)
 
     def _traced(self, model: Any, inputs: Any) -> Any:
-        """Return a model whose forward and backward pass are graphs, split where the fewest bytes are saved."""
+        """Return a model whose passes are graphs, partitioned so that the fewest bytes are saved."""
         state = dict(model.named_parameters()), dict(model.named_buffers())
 
         def called(parameters: Any, buffers: Any, given: Any) -> Any:
@@ -179,7 +179,7 @@ class TorchStep:
         return model, args, targets, self._optimizer(model, memo)
 
     def _optimizer(self, model: Any, memo: dict[int, Any]) -> Any:
-        """Return the optimizer for the parameters of a model, which `memo` has by those that it is a copy of."""
+        """Return the optimizer for a model's parameters; `memo` maps original parameters to their copies."""
         optimizer = self.optimizer
         if isinstance(optimizer, torch.optim.Optimizer):
             return deepcopy(optimizer, memo)
@@ -200,7 +200,7 @@ def _arguments(inputs: Any) -> tuple[Any, Any]:
 
 
 def _fake(mode: Any, value: Any) -> Any:
-    """Return a tensor without values in a mode; those that lie on no device lie on that of computing."""
+    """Return a fake tensor in a mode; tensors on the meta device move to the computing device."""
     if not isinstance(value, FakeTensor) and value.device.type != "meta":
         return mode.from_tensor(value)
     device = "cpu" if value.device.type == "meta" else value.device
@@ -230,7 +230,7 @@ def _refuse_devices(model: Any) -> None:
 
 
 def _plain(value: Any) -> Any:
-    """Return what a model returns as tensors in lists and dictionaries; objects are their fields."""
+    """Return a model's result as tensors in lists and dictionaries; objects become their fields."""
     return (
         value if isinstance(value, (torch.Tensor, tuple, list, dict)) else list(getattr(value, "__dict__", {}).values())
     )
@@ -249,6 +249,6 @@ def _scalar(loss: Any) -> Any:
 
 
 def _place(found: Recording) -> str:
-    """Return where a step stopped: the pass, and the module that ran last."""
+    """Return the place where a step stopped: the pass, and the module that ran last."""
     module = ".".join(("model", *filter(None, found.modules[-1:])))
     return module if found.phase in ("given", "forward") else f"{module} ({found.phase})"

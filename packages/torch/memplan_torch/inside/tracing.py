@@ -1,4 +1,4 @@
-"""Training steps as graphs: the joint graph of AOT autograd, traced on fake tensors, and a partition put back together.
+"""Training steps as graphs: AOT autograd's joint graph on fake tensors, and partitions merged back into one graph.
 
 Nothing is computed and no weights are needed: make the model under a FakeTensorMode. Imports torch.
 """
@@ -10,7 +10,7 @@ from typing import Any
 
 
 def joint_graph(function: Callable[..., Any], inputs: Sequence[Any]) -> tuple[Any, int]:
-    """Return the forward and backward pass of a function as one torch.fx.GraphModule, and the results of the forward.
+    """Return both passes of a function as one torch.fx.GraphModule, and the results of the forward pass.
 
     `inputs` are tensors, fake or real; those that require a gradient get one. The first results are those of the
     function, one tensor or several, then come the gradients.
@@ -39,7 +39,7 @@ def joint_graph(function: Callable[..., Any], inputs: Sequence[Any]) -> tuple[An
 
 
 def interpreted(graph: Any, _: Any = None) -> Any:
-    """Return a function that runs a graph operation by operation, in which inputs end with their last reader, too."""
+    """Return a function that runs a graph operation by operation and frees inputs after their last reader."""
     from torch.fx import Interpreter
 
     interpreter = Interpreter(graph)
@@ -55,7 +55,7 @@ def interpreted(graph: Any, _: Any = None) -> Any:
 
 
 def whole(forward: Any, backward: Any, n_results: int) -> Any:
-    """Return the two graphs of a partition as one graph module again, forward first, which runs what both do."""
+    """Return the two graphs of a partition merged into one graph module, forward first."""
     from torch.fx import Graph, GraphModule
 
     graph = Graph()

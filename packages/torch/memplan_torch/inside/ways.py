@@ -1,4 +1,4 @@
-"""Ways out for a step that does not fit: a smaller batch, activations computed again, another order; each is verified.
+"""Remedies for a step that does not fit: a smaller batch, recomputation, another order; each is verified.
 
 A size is looked for in one recording in which it is a symbol, and tried by recording the step anew with it and with the
 next one; so are the modules to checkpoint. An order is planned, and run on its addresses by a check that shares no code
@@ -47,7 +47,7 @@ def ways(
     sizes: Sizes,
     time_limit_s: float,
 ) -> Ways:
-    """Return the ways out; `run` records a step that is changed, with the modules named `checkpointed` if any."""
+    """Return the remedies; `run` records a changed step, with the modules named `checkpointed` if there are any."""
 
     def record(changed: TorchStep) -> bool:
         try:
@@ -69,7 +69,7 @@ def ways(
 
 
 def sizes_of(step: TorchStep) -> Sizes:
-    """Return the batch of a step's inputs, their first axis, and the length of texts, the second one."""
+    """Return the batch size of a step's inputs (the first axis) and the length of texts (the second axis)."""
     first = next((value for value in tree_leaves(step.inputs) if isinstance(value, torch.Tensor)), None)
     is_text = first is not None and first.dim() == 2 and not first.is_floating_point()
     names = ("batch", "length") if is_text else ("batch",) if first is not None and first.dim() else ()
@@ -79,7 +79,7 @@ def sizes_of(step: TorchStep) -> Sizes:
 def largest(
     name: str, sized: tuple[int, Callable[[int], TorchStep]], record: Callable[[TorchStep], bool], guess: int | None
 ) -> LargestSize:
-    """Return the largest size with which a step fits, by trying: a guess and the next size, then doubled and halved.
+    """Return the largest size with which a step fits, by trials: a guess and its successor, then doubling and halving.
 
     `sized` are the size to begin with and the step with another one, `record` says whether a step fits.
     """
@@ -96,7 +96,7 @@ def largest(
 
 
 def guessed(size: int, step_of: Callable[[Any], TorchStep], run: Callable[..., Recording], fits: Tries) -> int | None:
-    """Return the largest size with which a step fits, by its bytes as expressions; None where these do not say it.
+    """Return the largest size with which a step fits, by symbolic sizes; None if these do not determine it.
 
     The step is recorded once, with a symbol for the size. Torch may decide otherwise at another value, so that it is a
     guess.
@@ -130,7 +130,7 @@ def _expression(size: Any) -> sympy.Expr:
 
 
 def with_size(step: TorchStep, axis: int) -> tuple[int, Callable[[int], TorchStep]]:
-    """Return the size of an axis of the first input, and the step with another one wherever a tensor has that size."""
+    """Return the size of an axis of the first input, and the step with a new size on all axes of that size."""
     size = next(int(value.shape[axis]) for value in tree_leaves(step.inputs) if isinstance(value, torch.Tensor))
 
     def changed(value: Any, other: int) -> Any:
@@ -148,7 +148,7 @@ def with_size(step: TorchStep, axis: int) -> tuple[int, Callable[[int], TorchSte
 
 
 def checkpointed(recording: Recording, names: Sequence[str], tries: Callable[[Sequence[str]], bool]) -> Checkpointed:
-    """Return the fewest modules whose recompute makes a step fit; blocks that save most for their cost come first.
+    """Return the fewest modules to recompute so that a step fits, chosen by most bytes saved for their cost.
 
     `names` are all modules of the model, `tries` records a step with some of them.
     """
@@ -176,7 +176,7 @@ def checkpointed(recording: Recording, names: Sequence[str], tries: Callable[[Se
 
 
 def _blocks(recording: Recording, names: Sequence[str]) -> list[str]:
-    """Return the outermost modules that have modules within and stand beside others that do, with activations."""
+    """Return the outermost modules that contain modules with activations and have such a sibling."""
     busy = {tensor.module for tensor in recording.tensors if tensor.role == "activations"}
     inner = [name for name in names if name and any(each.startswith(f"{name}.") for each in busy)]
     beside = Counter(name.rpartition(".")[0] for name in inner)
@@ -192,7 +192,7 @@ def _block_of(module: str, blocks: Sequence[str]) -> str | None:
 
 
 def better_order(recording: Recording, capacity: int | None, time_limit_s: float) -> BetterOrder:
-    """Return what the last step of a recording needs in another order, and with operations that run again."""
+    """Return the need of a recorded step in another order, and with recomputation."""
     graph = graph_of(recording)
     options = OrderOptions(time_limit_s=time_limit_s / 2)
     answer = order(graph, options)
@@ -212,7 +212,7 @@ def better_order(recording: Recording, capacity: int | None, time_limit_s: float
 
 
 def graph_of(recording: Recording) -> OperationGraph:
-    """Return the operations of the last step that was recorded as a graph, its storages as tensors."""
+    """Return the operations of the last recorded step as a graph, with its storages as tensors."""
     rows = recording.operations[recording.last_step :]
     used = dict.fromkeys(t for row in rows for t in (*row.reads, *row.makes, *row.changes))
     made = {t for row in rows for t in row.makes}
