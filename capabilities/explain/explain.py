@@ -65,7 +65,7 @@ def explain(
     needed.
 
     If the problem fits, the answer says why the peak of each pool is what it is. Reasons are reported in stages, and
-    nothing can be left out of the last one. For a model or a graph of operations with a capacity, repairs also include
+    each member of the last one is needed. For a model or a graph of operations with a capacity, repairs also include
     other orders, operations that run again, and cascades.
     """
     running = control.begun(options)

@@ -90,7 +90,7 @@ class ShapesOptions(SymbolicOptions):
         False, description="Answer how far one symbol, or two, may grow. The other symbols have the values of `at`."
     )
     within: Bytes | None = Field(
-        None, description="For limits, the size of the memory. The default is the capacity of the problem."
+        None, description="With limits, the bytes that the plan may take. The default is the capacity of the problem."
     )
     at: GivenValues = Field({}, description="For limits, the values of the other symbols: b=8.")
     to: Literal["c", "python"] | None = Field(

@@ -151,7 +151,7 @@ def sweep(
 ) -> Sweep:
     """Plan a problem for many sizes of its pools, alignments and changes, and show what each of them is worth.
 
-    No combination has a worse plan than one whose pools are all as small or smaller. There may be 1,000 sizes. Changes
+    If no pool of a combination is smaller than in another one, its plan is no worse. There may be 1,000 sizes. Changes
     are a list of lists, such as [[{"buffer": "a", "fields": {"size": 32}}, {"buffer": "a"}]], whose second change
     drops the buffer. Each combination makes one change from each list, and there may be 10,000 combinations. If a plan
     of the problem is given, searches start from it: where it is valid for a combination with one pool, the peak is no

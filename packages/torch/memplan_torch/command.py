@@ -132,10 +132,10 @@ def fits(
 
     The script's FUNCTION is called with fake tensors and returns a dictionary of the arguments of
     `memplan.torch.fits`: model, inputs, and loss, targets, optimizer for training. No weights are loaded and nothing is
-    computed. A snapshot, as torch.cuda.memory writes it, is a step that ran: its devices, streams and CUDA graphs, and
-    what is left for the whole time. A graph of ggml, as graph_json.h writes it, needs its weights and a plan of the
-    rest, and takes --capacity and --dim alone. Exit status: 0 fits, or no capacity is given, 1 does not fit,
-    2 wrong input.
+    computed. A snapshot, as torch.cuda.memory writes it, is a step that ran: the answer has its devices, streams and
+    CUDA graphs, and the memory that stayed free all the time. For a graph of ggml, as graph_json.h writes it, the
+    weights and a plan of the rest are counted, and it takes only --capacity and --dim. Exit status: 0 fits, or no
+    capacity is given, 1 does not fit, 2 wrong input.
     """
     sizes = {
         "capacity": capacity,
