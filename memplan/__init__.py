@@ -81,7 +81,7 @@ def __getattr__(name: str) -> object:
         import_module("warnings").warn(
             f"memplan.{name} is deprecated {row.deprecated}", DeprecationWarning, stacklevel=2
         )
-    if name == "solve":  # what packages of this kind call it
+    if name == "solve":  # the name of such packages elsewhere
         globals()[name] = plan = globals().get("plan") or __getattr__("plan")
         return plan
     value = getattr(_imported(_modules()[name]), name)

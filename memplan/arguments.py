@@ -49,7 +49,7 @@ def checked(function: F, verified: Callable[[dict[str, Any], Any, Any], Any] | N
     """
     signature = inspect.signature(function)
     default = signature.parameters[_OPTIONS].default if _OPTIONS in signature.parameters else None
-    model = type(default) if hasattr(default, "model_fields_set") else None  # some take `**options`
+    model = type(default) if hasattr(default, "model_fields_set") else None  # some functions take `**options`
     fields: Mapping[str, Any] = getattr(model, "model_fields", {})
     kinds: dict[str, tuple[type, ...]] = {}
 

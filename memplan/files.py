@@ -283,7 +283,7 @@ def named(name: str | None, path: str | None = None) -> Iterator[None]:
         if name is None:
             raise
         file = shlex.quote(path or name)
-        # A size that was given beside the file is no fault of it.
+        # A size given beside the file is not a fault of the file.
         raise error.behind(
             f"{name}: ", lambda text: re.sub(_OF_FILE, lambda found: f"{found[1]} {file}", text), "capacity"
         ) from error

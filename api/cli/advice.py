@@ -59,7 +59,7 @@ class CommandLine(NamedTuple):
         more = [plan if word == "PLAN" and plan else word for word in shlex.split(found[2])]
         if target is None:
             return found[0]
-        if "--output" in more:  # a fresh plan, without an old one
+        if "--output" in more:  # a new plan, without the old one
             arguments.pop("keep", None)
         parameters = self.parameters
         if target is not self.capability:

@@ -112,7 +112,7 @@ def made(name: str) -> click.Command:
 def _of_typer(name: str, command: Any) -> click.Command:
     """Return a command that a distribution still brings as a function or an application of typer."""
     click.echo(f"memplan: warning: {name}: is deprecated as a command of typer, bring a click.Command", err=True)
-    typer = import_module("typer")  # memplan itself needs none
+    typer = import_module("typer")  # memplan itself does not need typer
     application = command
     if not isinstance(command, typer.Typer):
         application = typer.Typer(add_completion=False)
@@ -122,7 +122,7 @@ def _of_typer(name: str, command: Any) -> click.Command:
         application([*words], prog_name=f"memplan {name}")
 
     words = click.Argument(("words",), nargs=-1, type=click.UNPROCESSED)
-    settings = {"ignore_unknown_options": True, "help_option_names": []}  # these are typer's
+    settings = {"ignore_unknown_options": True, "help_option_names": []}  # typer parses the words itself
     return click.Command(name, callback=run, params=[words], context_settings=settings)
 
 

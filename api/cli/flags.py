@@ -142,7 +142,7 @@ def options_given(model: type[V], given: Mapping[str, Any]) -> V:
     for name in listed:
         if listed[name] != defaults[name] and (about := model.model_fields[name]).deprecated:  # type: ignore[attr-defined]
             click.echo(f"memplan: warning: {spelled(name)[0]}: is deprecated {about.deprecation_message}", err=True)
-    if listed == defaults:  # these are valid, and come from click: see `validated`
+    if listed == defaults:  # click has validated these, see `validated`
         return model.model_construct(**listed)  # type: ignore[attr-defined,no-any-return]
     return validated(model, listed)
 
@@ -163,7 +163,7 @@ def flag_of(name: str, about: FieldInfo) -> Flag:
     flags = spelled(name)
     if origin is Literal:
         described["type"] = click.Choice([str(choice) for choice in get_args(kind)])
-        if name in ModelOptions.model_fields:  # refused for a problem
+        if name in ModelOptions.model_fields:  # if given, it is refused for a problem
             described["show_default"], default = str(default), None
     elif name.endswith("_s"):
         described |= {"type": seconds, "metavar": "SECONDS"}

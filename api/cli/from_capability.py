@@ -156,8 +156,8 @@ class CommandExtras(NamedTuple):
 
     flags: Sequence[click.Parameter] = ()
     formats: Sequence[str] = ("json", TABLE)
-    forms: Mapping[str, Writer] = {}  # nobody writes to it
-    beside: Mapping[str, Writer] = {}  # nobody writes to it
+    forms: Mapping[str, Writer] = {}  # never changed, so that instances may share it
+    beside: Mapping[str, Writer] = {}  # never changed, so that instances may share it
     needs_plans: Sequence[str] = ()
     files: Sequence[str] = ()
     loads: Callable[[Mapping[str, Any]], None] = lambda _given: None
@@ -180,7 +180,7 @@ def command_of(capability: Capability[Any], extras: CommandExtras = _NO_EXTRAS) 
     parameters = parameters_of(capability, extras)
 
     def command(**given: Any) -> int:
-        # What may be repeated is a list, and None where it was not given.
+        # An option that may be repeated is a list; None means that it was not given.
         values = {name: list(value) or None if isinstance(value, tuple) else value for name, value in given.items()}
         line = CommandLine(capability, parameters, values)
         if any(values.get(name) is not None for name in OF_PLANS):
@@ -212,7 +212,7 @@ def parameters_of(capability: Capability[Any], extras: CommandExtras) -> tuple[c
         Flag("display", "--format", metavar=f"{'|'.join(extras.formats)}|FIELDS", help=_FORMAT),
         *(*extras.flags, SERVER, THREADS, QUIET),
     ]
-    # A flag of a command's own comes after one of the same name, and wins.
+    # A flag of the command comes after a generated one of the same name, and replaces it.
     return tuple({parameter.name: parameter for parameter in parameters}.values())
 
 

@@ -34,7 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     gc.freeze()  # the end of the process frees everything at once
     if any(getattr(thread, "is_abandoned", False) for thread in threading.enumerate()):
         for stream in (sys.stdout, sys.stderr):
-            with suppress(AttributeError, OSError, ValueError):  # one that is closed
+            with suppress(AttributeError, OSError, ValueError):  # a stream that is closed
                 stream.flush()
         os._exit(status)  # Python would wait for pool threads
     return status
@@ -131,7 +131,7 @@ def _command(given: list[str]) -> int:
         from memplan.api.cli.usage import hints, leave_near_words
 
         leave_near_words(error)
-        with suppress(OSError):  # standard error may be full
+        with suppress(OSError):  # standard error may be full as well
             error.show()
         for hint in hints(error, given):
             say(f"memplan: {hint}")

@@ -40,7 +40,7 @@ class Wanted:
     def of(cls, request: Request, answer: type[Any]) -> Wanted:
         """Read the wishes from the query; raises OptionError for unknown fields."""
         query: str = request.scope["query_string"].decode("latin-1")
-        if not any(name in query for name in (FIELDS, FAIL)):  # nearly all
+        if not any(name in query for name in (FIELDS, FAIL)):  # nearly all queries have neither
             return cls(query)
         pairs = parse_qsl(query, keep_blank_values=True)
         selection = Selection.of(answer, [value for name, value in pairs if name == FIELDS])

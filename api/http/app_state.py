@@ -106,7 +106,7 @@ class Service:
         if (path := os.environ.get(ADMISSION)) is not None:  # one of several processes
             self.queue = await stack.enter_async_context(SharedAdmission.opened(path, self.queue.places))
         if (shared := os.environ.get(WRITTEN)) is not None:
-            # Imported here: its locks are those of POSIX, where alone there are several processes.
+            # Imported here: it uses POSIX locks, and only POSIX systems run several processes.
             from memplan.api.service.cache.shared_plans import SharedPlans
 
             self.written = stack.enter_context(closing(SharedPlans(Path(shared))))

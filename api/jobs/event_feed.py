@@ -35,7 +35,7 @@ class Following:
         """
         while True:
             changed = asyncio.Event()
-            self._waiting[job_id][changed] = after  # before it is looked, lest what comes meanwhile be missed
+            self._waiting[job_id][changed] = after  # set before the poll, so that an event during it is not missed
             try:
                 events = await self._store.briefly(partial(self._store.events.after, job_id, after))
                 for event in events:

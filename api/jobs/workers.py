@@ -109,7 +109,7 @@ class JobWorkers:
             if not self._tried(self._claim):
                 self._tried(self._cancel)
                 self._wake.wait(self._pause_s)
-                if self._is_told:  # and so are the keys of all others that have a slot
+                if self._is_told:  # and so are the keys of all workers that hold a slot
                     self._stopping.wait(uniform(0.0, self._late_s))
 
     @property

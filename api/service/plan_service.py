@@ -108,7 +108,7 @@ class PlanService:
         if problem.is_small and key not in self._running and self._cache.is_new(problem):
             quick = self._quick(request)
             result = None if quick is None else await self._explained(request, quick.begin())
-            if result is not None and _is_enough(result):  # most problems are new, and the store need not be queried
+            if result is not None and _is_enough(result):  # most problems are new, so the query to the store is skipped
                 self._metrics.looked_up("miss")
                 self._metrics.solved(result, options.solver, "server")
                 return await self._keep(request, result)
@@ -137,7 +137,7 @@ class PlanService:
         self._running[key] = asyncio.Event()
         try:
             if start is not None:
-                quick = None  # it was tried when that plan was found
+                quick = None  # this was tried when the cached plan was found
             elif quick is None:
                 quick = self._quick(request)
             return await self._keep(request, await self._search(request, cancelled, start, quick))
@@ -181,7 +181,7 @@ class PlanService:
             is_busy = isinstance(error, NoTurnError) or request.deadline.left_s <= 0
             if best is None or not best.plan.placements or not is_busy:
                 raise
-            return replace(best, stop_reason="time_limit")  # better than nothing
+            return replace(best, stop_reason="time_limit")  # the best plan so far is better than an error
 
     async def _explained(self, request: PlanRequest, found: SolveResult | None) -> SolveResult | None:
         """Return a result with a quick explanation if a bound shows that nothing fits."""

@@ -93,7 +93,7 @@ async def _serve(queue: AdmissionQueue, reader: asyncio.StreamReader, writer: as
                 fields["sort"] = None if fields["sort"] is None else tuple(fields["sort"])
                 seats[number] = _FarSeat(**fields, tell=teller(number))
                 queue.ask(seats[number])
-            elif (seat := seats.get(number)) is None:  # refused in the meantime
+            elif (seat := seats.get(number)) is None:  # the request was refused in the meantime
                 continue
             elif word == "leave":
                 del seats[number]
@@ -177,7 +177,7 @@ class SharedAdmission(Admission):
         try:
             while line := await reader.readline():
                 word, number, *values = json.loads(line)
-                if (seat := self._seats.get(number)) is None:  # withdrawn in the meantime
+                if (seat := self._seats.get(number)) is None:  # the request was withdrawn in the meantime
                     continue
                 if word == "refused":
                     sentence, retry_after_s, is_busy = values

@@ -164,7 +164,7 @@ def _postgresql(url: URL, connections: int) -> Engine:
     @event.listens_for(engine, "connect", insert=True)  # before anything is read, which without an encoding is bytes
     def _check(connection: Any, _record: object) -> None:
         encoding = connection.info.parameter_status("server_encoding")
-        if encoding is None:  # the connection has ended in the meantime
+        if encoding is None:  # the connection was closed in the meantime
             raise OperationalError("the connection ended while it began")
         if encoding != "UTF8":
             raise OptionError(f"database_url: must name a database whose encoding is UTF8, got {encoding}")

@@ -40,9 +40,9 @@ jobs = Table(
     Column("created_at", Double, nullable=False),
     Column("started_at", Double),
     Column("finished_at", Double),
-    Column("attempts", Integer, nullable=False),  # how often it was begun
-    Column("lapses", Integer, nullable=False),  # how often its worker ended
-    Column("failures", Integer, nullable=False),  # how often its child ended, or had no answer in time
+    Column("attempts", Integer, nullable=False),  # how often the job was started
+    Column("lapses", Integer, nullable=False),  # how often its worker died
+    Column("failures", Integer, nullable=False),  # how often its child died or missed its deadline
     Column("is_cancel_asked", Boolean, nullable=False),
     Column("idempotency_key", Text, unique=True),  # with the id of the caller's key before it
     Column("request_digest", Text),

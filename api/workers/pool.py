@@ -67,7 +67,7 @@ class ChildPool:
             self._is_closed = True
             idle, self._idle = self._idle, []
             others, self._all = self._all - set(idle), set()
-        for child in others:  # closed by the thread that reads from it
+        for child in others:  # closed by the thread that reads from the pipe
             child.kill()
         for child in idle:
             child.close()
@@ -171,7 +171,7 @@ class _Call:
                     return _error(*value)
                 if kind == "fault":
                     error = self._faults.note(FaultError(Fault(*value)), self._task.what)
-                    return error if self._noted is None else self._noted  # it was verified before
+                    return error if self._noted is None else self._noted  # the noted answer is verified already
                 value = pickle.loads(value.data)
                 if kind == "answer":
                     return value
@@ -214,7 +214,7 @@ class _Call:
 def _error(name: str, sentences: tuple[str, ...]) -> errors.MemplanError:
     """Return the error that a child reported, by its name."""
     kinds: list[type[errors.MemplanError]] = [errors.MemplanError]
-    for kind in kinds:  # the list grows meanwhile
+    for kind in kinds:  # the loop itself extends the list
         kinds += kind.__subclasses__()
     return next((kind for kind in kinds if kind.__name__ == name), errors.MemplanError)(*sentences)
 

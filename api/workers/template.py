@@ -40,7 +40,7 @@ class Template:
         try:
             try:
                 pid = self._asked(_FORK, reads, answers)
-            except EOFError:  # it was killed
+            except EOFError:  # the template was killed
                 pid = self._asked(_FORK, reads, answers)
         except BaseException:
             os.close(gives)

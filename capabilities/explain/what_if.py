@@ -115,7 +115,7 @@ class _Study:
         """
         name, size = self.problem.buffers.ids[i], int(self.problem.buffers.size[i])
 
-        def rest() -> Problem:  # a solve takes time, which may be over
+        def rest() -> Problem:  # a solve takes time, so the limit may be over
             return self._without(body != i)
 
         if near is None:
@@ -139,7 +139,7 @@ class _Study:
         smaller = max(1, min(size, ceil(size * self.options.shrunk_to)))
         try:
             shrunk = resized(self.problem, i, smaller)
-        except ProblemError:  # of the bytes to cut off, an alias uses some
+        except ProblemError:  # an alias uses some of the bytes to cut off
             return row
         gain, _ = self._gain(lambda: shrunk, near.bound(i, smaller), near.end_with(i, smaller))
         is_exact = is_exact and gain[0] == gain[1]
@@ -226,7 +226,7 @@ class _Study:
         free = self._answer(with_fields(self.problem, reuse=[row for row in rows if row.pairs]))
         try:
             apart = self._answer(with_fields(self.problem, conflicts=[*self.problem.conflicts, pair]))
-        except ProblemError:  # rules make them share bytes in every plan
+        except ProblemError:  # rules make them share bytes in every plan, so nothing is paid
             apart = Plan(status="infeasible")
         # The plan at hand is one of the free problem, in which it does not pay for the pair.
         best = min(here - cost, here if free.cost is None else free.cost)

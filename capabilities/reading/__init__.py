@@ -215,7 +215,7 @@ class Reader:
             raise FormatError(f"must be a plan of the file before it, got one of a model of {of}; {way}")
         imported = importers.read_plan_as(data, self.data, self.options)
         self.problem_of_plan = adapted(imported.problem, None, self.options)
-        assert imported.own_plan is not None  # it belongs to its reader
+        assert imported.own_plan is not None  # its reader accepted it, so it has a plan
         self.warnings += imported.warnings
         return imported.own_plan
 

@@ -174,7 +174,7 @@ def _with_reserved(problem: Problem, texts: Sequence[str]) -> Problem:
         if (pool, new) in seen:
             raise OptionError(f"reserve: must be given once for each range, got {shown(text)} again: leave one out")
         seen.add((pool, new))
-        ranges[pool] += [new] * (new not in ranges[pool])  # the file may already have it
+        ranges[pool] += [new] * (new not in ranges[pool])  # the file may already have this range
     pools = [pool.model_dump(exclude_unset=True) | {"reserved": ranges[pool.name]} for pool in problem.pools]
     return with_fields(problem, pools=pools)
 
@@ -182,7 +182,7 @@ def _with_reserved(problem: Problem, texts: Sequence[str]) -> Problem:
 def _within_order(problem: Problem, texts: Sequence[str]) -> Problem:
     """Separate pairs of buffers unless the order of the given edges, taken transitively, puts one before the other."""
     position = {str(name): i for i, name in enumerate(problem.buffers.ids)}
-    after = [0] * len(position)  # as bits
+    after = [0] * len(position)  # sets of buffers as bits
     for text in texts:
         commas = [k for k, letter in enumerate(text) if letter == ","]
         ends = next(((a, b) for k in commas if {a := text[:k], b := text[k + 1 :]} <= position.keys()), None)

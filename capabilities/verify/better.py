@@ -81,7 +81,7 @@ def beside_best(
     placed = PlacedBuffers.by(problem, plan.placements)
     has_bytes = problem.buffers.size > 0
     is_whole = bool((placed.pool[has_bytes] >= 0).all()) and bool((placed.offset >= 0).all())
-    # Buffers of no bytes may lie anywhere, and use nothing.
+    # Empty buffers may lie anywhere and use nothing.
     ends = np.where(has_bytes, placed.end, np.uint64(0))
     used = list(most_used(problem, placed).values())
     # At the very best peak: the moves that reach it are counted, not those that come near.

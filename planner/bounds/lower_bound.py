@@ -63,7 +63,7 @@ def lower_bound(instance: Instance) -> Bound:
     # A buffer that fits no pool, even alone, needs no other witness: the instance names it.
     lacks = [Witness("capacity")] if instance.unplaceable else (packing.overflow() for packing in packings)
     nothing_fits = next(filter(None, lacks), None)
-    # What is named says no more than live sets where some that conflict may share bytes, or lie in other pools.
+    # Explicit conflicts add nothing to live sets if conflicting buffers may share bytes or use different pools.
     has_names = not instance.features.isdisjoint({"conflicts", "clearances"})
     has_cliques = has_names and instance.features.isdisjoint({"relative", "sharing", "pools"})
     clique = heavy_clique(instance) if has_cliques else None
@@ -76,7 +76,7 @@ def lower_bound(instance: Instance) -> Bound:
         if clique is not None:
             candidates += [packing.clique_end(clique) for packing in packings]
         end, why = max(candidates, key=lambda pair: pair[0])
-        # What this pool need not hold above its bound, the pools before it must.
+        # Bytes that this pool cannot hold below its bound must lie in the pools before it.
         for packing in packings if q > 0 else ():
             packing.limit(q, end)
         ends.append(end)

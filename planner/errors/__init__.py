@@ -191,7 +191,7 @@ def shown(value: object) -> str:
 def _represented(value: object) -> str:
     try:
         return repr(value)
-    except ValueError:  # there is a number inside that Python does not write
+    except ValueError:  # a nested number is too long for Python to write
         return type(value).__name__
 
 

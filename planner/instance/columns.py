@@ -92,7 +92,7 @@ def common_unit(declared: Mapping[str, Column], values: Mapping[str, Any], more:
     ]
     unit = gcd(*(int(np.gcd.reduce(part.ravel(), initial=0)) for part in (*parts, *more))) or 1
     steps = [step for scale, step_values in counted if scale is Scale.STEP for step in distinct(step_values)]
-    # A step that neither divides the unit nor is a multiple of it would be no whole number of units.
+    # A step that neither divides the unit nor is a multiple of it would not be a whole number of units.
     while rest := [step for step in steps if unit % step and gcd(unit, step) != unit]:
         unit = gcd(unit, *rest)
     return unit
@@ -113,7 +113,7 @@ def in_units(column: Column, values: Any, unit: int) -> Any:
     elif unit > 1 and column.scale is not Scale.NONE:
         scaled = values // unit
         if column.scale is Scale.STEP:
-            # An alignment that divides the unit holds wherever offsets are whole units.
+            # An alignment that divides the unit holds for all offsets in whole units.
             scaled[unit % values == 0] = 1
         elif column.scale is Scale.OPTIONAL:
             scaled[values == ABSENT] = ABSENT

@@ -127,7 +127,7 @@ def _place_empty(places: LegalPlaces, empty: I64, used: I64, home: I64) -> tuple
     offset = places.lowest[:, empty]
     rank = np.where(offset <= used[:, None], 0, 1 + offset.astype(np.float64))
     rank[~places.allowed[:, empty]] = np.inf
-    # A group that must be in one pool follows its members that have bytes.
+    # A group that must lie in one pool follows its members that have bytes.
     rank[(home >= 0) & (np.arange(len(rank))[:, None] != home)] = np.inf
     colocation = first_of_equals(places.colocation[empty])
     worst = np.zeros_like(rank.T)

@@ -101,10 +101,10 @@ def legal_places(problem: Problem) -> LegalPlaces:
         # The size is taken from the limit, as lowest + size may pass int64.
         allowed[q] &= (lowest[q] <= last_end(pool) - table.size) & (lowest[q] != I64_MAX)
         for i in np.flatnonzero(page[q]).tolist():
-            # A buffer with one offset cannot move on to the next page.
+            # A buffer with a single offset cannot move to the next page.
             step = int(alignment[q, i]) if lowest[q, i] < highest[q, i] else None
             allowed[q, i] &= _fits(int(table.size[i]), int(page[q, i]), pool.base_address + int(lowest[q, i]), step)
-        if is_joined:  # what must lie in one pool is allowed only where all of it is
+        if is_joined:  # a group in one pool is allowed only where all members are
             is_open = np.ones(len(table), dtype=np.bool_)
             np.logical_and.at(is_open, colocation, allowed[q])
             allowed[q] = is_open[colocation]
@@ -242,7 +242,7 @@ def _congruences(
     conditions = [(i, rules[which[i]]) for i in {*bound, *(i for i, _ in steps)}]
     for i, (step, start) in (*conditions, *((i, (rule.step, rule.remainder)) for i, rule in steps)):
         lead, distance = bound.get(i, (i, 0))
-        if step > 1:  # else it is no condition, as of most aliases
+        if step > 1:  # an alignment of 1 is no condition, as for most aliases
             joint[lead] = _both(joint.get(lead, (1, 0)), (step, start - distance))
     for lead, rule in joint.items():
         alignment[lead], residue[lead] = _in_int64(rule)

@@ -132,7 +132,7 @@ def problem_of(application: Application) -> Problem:
         for i, own in enumerate(model.buffers.ids):
             row = {k: v for k, v in model.buffers.fields(i).items() if k not in ("start", "end", "lifetimes")}
             row["id"] = full(name, own)
-            if own_lives := merged(lives[full(name, own)]):  # an alias may have none of its own
+            if own_lives := merged(lives[full(name, own)]):  # an alias may have no lifetime of its own
                 row["lifetimes"] = own_lives
             if row.get("alias_of") is not None:
                 row["alias_of"] = full(name, row["alias_of"])

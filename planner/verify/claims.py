@@ -222,7 +222,7 @@ def _that_share_bytes(problem: Problem, placed: PlacedBuffers) -> set[frozenset[
     groups: set[frozenset[int]] = set()
     for q in range(len(problem.pools)):
         mine = [i for i in partners if placed.pool[i] == q and problem.buffers.size[i] > 0]
-        # At one offset, what ends there goes before what begins there.
+        # At equal offsets, buffers that end go before those that begin.
         events = [(int(placed.offset[i]), 1, i) for i in mine] + [(int(placed.end[i]), 0, i) for i in mine]
         here: set[int] = set()
         for _, begins, i in sorted(events):

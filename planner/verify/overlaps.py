@@ -68,7 +68,7 @@ class _Lives(NamedTuple):
         addresses, what lies there at any time. The fewer there are, the better: of n rectangles that fill their frame,
         that is sqrt(n) at the most, in the mean.
         """
-        if (self.low > self.high).any():  # an offset below 0, which is reported as a violation by itself
+        if (self.low > self.high).any():  # an offset below 0, which is a violation by itself
             return False
         if len(self.start) <= _FEW:
             return no_pair_meets(self.start, self.end, self.low, self.high)

@@ -107,7 +107,7 @@ def _rivals(problem: Problem, placed: PlacedBuffers, most: int) -> tuple[I64, np
         np.concatenate(keys),
         *(_named(problem, placed, names) for names in (problem.conflicts, problem.may_share)),
     )
-    if len(hard) or table.aliases or not table.has_one_lifetime_each:  # else each pair has met once
+    if len(hard) or table.aliases or not table.has_one_lifetime_each:  # otherwise each pair has met once
         every = np.unique(np.concatenate((every, hard)))
     may_share = np.zeros(len(every), dtype=np.bool_)
     if len(soft):
@@ -148,7 +148,7 @@ def _neighbours(problem: Problem, placed: PlacedBuffers, pairs: I64) -> tuple[I6
     below = end[j] <= placed.offset[i]
     order = np.argsort(end[j[below]], kind="stable")
     low, high = i[below][order], j[below][order]
-    under[low], top[low] = high, end[high]  # of several, the last assignment stays
+    under[low], top[low] = high, end[high]  # the last of several assignments stays
     above = placed.offset[j] >= end[i]
     order = np.argsort(-placed.offset[j[above]], kind="stable")
     over[i[above][order]] = j[above][order]
@@ -167,11 +167,11 @@ def _lowest(problem: Problem, placed: PlacedBuffers, alive: I64, share: npt.NDAr
     table, pools = problem.buffers, problem.pools
     size, pool, offset, end = (values.tolist() for values in (table.size, placed.pool, placed.offset, placed.end))
     taken: dict[int, list[tuple[int, int]]] = defaultdict(list)
-    # What lies above a buffer leaves it where it is, or lower.
+    # Buffers above this one do not limit how low it can lie.
     is_below = placed.offset[alive[:, 1]].astype(np.uint64) < placed.end[alive[:, 0]]
     for (i, j), may_share in zip(alive[is_below].tolist(), share[is_below].tolist(), strict=True):
         low = offset[j] - size[i] + 1
-        # Two that share an offset meet at that one alone.
+        # Two buffers that share an offset meet only at that offset.
         taken[i] += [(low, offset[j]), (offset[j] + 1, end[j])] if may_share else [(low, end[j])]
     for i, j in banked.tolist():
         if (width := pools[pool[i]].bank_size) is not None:

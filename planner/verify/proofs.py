@@ -134,7 +134,7 @@ def _least_end(problem: Problem, kind: ProofKind, placed: PlacedBuffers, named: 
         grids += _grids(problem, placed, named)
     ends = [_end_of(sizes, step, shift, problem.pools[0]) for step, shift in grids]
     if kind == "clique" and len(named):
-        # Clearances may leave free what is reserved, so the two are not added up.
+        # Clearances may leave reserved bytes free, so the two are not added up.
         bare = Pool(name="bare")
         ends += [_end_of(sizes, *grid, bare) + _kept_free(problem, placed, named, grid[0]) for grid in grids]
     return max(ends)

@@ -79,7 +79,7 @@ def _by_multipliers(
     pools = [(pool.size, None) for pool in problem.pools]
     try:
         known_claim = _CHECKER.Claim(_CHECKER.Problem(write_problem(problem).decode(), pools), ends)
-    except ValueError:  # a field that the checker's grammar does not have
+    except ValueError:  # a field that the checker's grammar does not support
         return _refused(problem, instance)
     first = [tuple(min(int(low), FAR) for low in known_claim.first(row)) for row in instance.source.tolist()]
     with control.flag() as flag:
@@ -177,7 +177,7 @@ def certify(
     for goal in goals_of(problem, plan, kind):
         claim = prove(wanted, instance, plan, goal, prices, control)
         if isinstance(claim, str) and goal.is_tied and goal.pool is not None:
-            # What decides between plans of equal cost is left out, with all that is compared after it.
+            # Certificates omit what decides between plans of equal cost, and everything compared after it.
             ends[: goal.pool + 1] = ["-"] * (goal.pool + 1)
             pools = ", ".join(f"pool {shown(pool.name)}" for pool in problem.pools[: goal.pool + 1])
             open_goals = f"the use of {pools} among plans of equal cost: {claim}"
@@ -214,7 +214,7 @@ def _prices(problem: Problem, instance: Instance, plan: Plan) -> Prices | str:
     homes = {row.id: problem.pool_index[row.pool] for row in plan.placements}
     ids = problem.buffers.ids
     prices = Prices.of(problem, instance, [homes[ids[row]] for row in instance.source.tolist()])
-    # What pairs pay is in no price.
+    # Costs of pairs are not part of any price.
     if plan.cost is None or not isclose(prices.least / prices.parts, plan.cost, rel_tol=1e-9):
         return f"{NEEDED}: {'reuse beside costs of pools' if problem.reuse else 'banks'}"
     return prices
@@ -229,7 +229,7 @@ def _checked(
     lemmas = sum(claim.lemmas for claim in claims)
     buffers = tuple(ids[i] for i in sorted({i for claim in claims for i in claim.buffers}))
     try:
-        # Nothing leaves that the checker for people without memplan does not accept.
+        # No certificate is returned that the checker, which is independent of memplan, refuses.
         _CHECKER.check(write_problem(problem).decode(), text.splitlines())
     except (_CHECKER.Refused, ValueError) as refused:  # a ValueError: a field that the checker's grammar does not have
         if rules := left_out(problem, instance):

@@ -170,7 +170,7 @@ class CostProof:
     def _goal(self) -> int:
         """Return the cost that must be exceeded; the next possible cost above it is the claimed one."""
         least = self.prices.least
-        if self.step == 0:  # all plans cost that or more
+        if self.step == 0:  # all plans cost at least the claim
             return least - 1
         # Costs differ by multiples of the step, so the next lower one is all that must be exceeded.
         return least + (self.base - least) % self.step - self.step

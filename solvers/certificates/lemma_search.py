@@ -47,7 +47,7 @@ class LemmaSearch:
         table = Reference(_table_of(instance))
         question = Reference(core.LemmaQuestion(table.address, self.capacity, seed))
         self._handle = Handle(core.open_lemmas(question))
-        # What the search reads must be there until it is closed.
+        # The arrays that the search reads must exist until it is closed.
         weakref.finalize(self, _close, self._handle, table, question)
         self._flag, self._answer = np.zeros(1, dtype=np.int64), np.zeros(3, dtype=np.int64)
 

@@ -98,7 +98,7 @@ def _too_long(
     blocks = [in_the_way(instance, q, np.array(pinned, dtype=np.int64)) for q in pools]
     if len(pools) > 1:
         free = sum(Reserve(rows).free_below(cap) for rows, cap in zip(blocks, caps, strict=True))
-        # Over several pools no grid is common, so bytes are counted.
+        # Several pools have no common grid, so bytes are counted.
         return (1, 0) if sum(instance.size[members].tolist()) > free else None
     for granule, remainder in _grids(instance, members, pools[0]):
         narrowed = members[

@@ -123,7 +123,7 @@ def checks(problem: Problem, plan: Plan, proof: ProofText | None, proved: Proved
     if _facts(plan) is not None:
         makers["certificate"] = "certificate" if proof is not None and proved is not None and proved.kind else None
     makers |= {name: None for name in ("kept", "weighted", "cost_limit") if getattr(plan, name) is not None}
-    if plan.others is not None:  # their places, their costs and how far they differ were looked at
+    if plan.others is not None:  # placements, costs and differences were verified
         makers |= {"others.distance": "placements", "others.plans": "placements", "others.complete": None}
         if any(other.status == "optimal" or other.cost_lower_bound is not None for other in plan.others.plans):
             makers["others.plans.cost_lower_bound"] = None
@@ -133,7 +133,7 @@ def checks(problem: Problem, plan: Plan, proof: ProofText | None, proved: Proved
 def _counted(problem: Problem, plan: Plan) -> dict[str, By]:
     """Return which pool bounds follow from the bytes alive at once, by pool name, "" for the total."""
     if len(problem.pools) == 1 or not len(plan.placements) or plan.weighted is not None or plan.cost_limit is not None:
-        return {}  # of the others, bounds are of other plans
+        return {}  # otherwise the bounds hold for some plans only
     least, in_all = live_bounds(problem, plan)
     makers: dict[str, By] = {
         use.name: "witness" for use, bound in zip(plan.pools, least, strict=False) if (use.lower_bound or 0) <= bound
@@ -176,7 +176,7 @@ def _by_certificate(problem: Problem, plan: Plan, proved: Proved | None) -> dict
     if plan.status == "infeasible" or proved.kind == "infeasible":
         return {"status": "certificate"} if plan.status == proved.kind == "infeasible" else {}
     if plan.weighted is not None or plan.cost_limit is not None:
-        return {}  # certificates say nothing of plans for these
+        return {}  # certificates do not cover weighted uses or cost limits
     makers: dict[str, By] = {}
     truth = used_of(problem, plan)
     is_cost_right = proved.cost is None

@@ -81,7 +81,7 @@ class Reference(Generic[_Table]):
 
 
 REMEDY = "python -m memplan.solvers.core.build"
-_NO_MEMORY = -(2**63)  # kNoMemory of stack.hpp
+_NO_MEMORY = -(2**63)  # kNoMemory in stack.hpp
 
 
 @fixed

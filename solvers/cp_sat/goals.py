@@ -206,7 +206,7 @@ class _GoalPursuit:
                 continue  # once refuted, a floor moves up by single units: no more than any other limit
             limit = floor if run.kind == "floor" else most
             if run.kind == "between" and reached is not None:
-                # Questions far below the best plan are hard, those just below it win little.
+                # Questions far below the best plan are hard, and those just below it gain little.
                 limit = floor + int(self.random.uniform(0.3, 0.95) * (most - floor))
             at_least = self.engine.answer(self._question(goal, limit, run), run.work)
             if at_least > floor:

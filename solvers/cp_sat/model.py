@@ -118,7 +118,7 @@ def _live_sets_fit_by_size(model: CpModel, instance: Instance, boxes: AddressBox
         free = end - sum(high - low for low, high in reserved_ranges(instance, q, end))
         for t in range(instance.n_live_sets):
             here = sharing.apart([i for i in instance.members(t).tolist() if q in boxes[i]])
-            # What fits even if all of it is in this pool needs no row.
+            # A pool that could hold all of the live set needs no row.
             if sum(size[i] for i in here) > free:
                 model.add(sum(size[i] * boxes[i][q].is_here for i in here) <= free)
 

@@ -57,7 +57,7 @@ def solve(instance: Instance, search: Search) -> None:
     if search.deterministic:
         thread.run_nodes(search.work_limit // NODE_WORK - thread.nodes)
         return
-    # What is easy ends here, without starting threads.
+    # Easy problems end here without starting threads.
     thread.run_nodes(ALONE_NODES - thread.nodes)
     if search.is_over or thread.is_done:
         return

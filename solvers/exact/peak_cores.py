@@ -70,7 +70,7 @@ def solve(instance: Instance, search: Search) -> None:
             is_core = (traits.pressure >= share) | (instance.pin != ABSENT)
             for cost in grown(packer, traits, search, is_core, nodes, most - spent):
                 spent += cost
-                # Gains of others count, too: what they find is where this search goes on.
+                # Gains of other solvers count, too, since this search continues from them.
                 if bound != (bound := (search.best, search.bound)):
                     gained = spent
                 if search.is_over or spent >= most or spent - gained > PATIENCE:

@@ -43,7 +43,7 @@ class Costs:
             cheapest += least
             extra.append({q: cost - least for q, cost in mine.items()})
         clash = [int(weight * parts) for weight in weights]
-        # Where nothing costs more than the cheapest, any step will do.
+        # If nothing costs more than the cheapest, any step will do.
         step = gcd(*clash, *(cost for costs in extra for cost in costs.values())) or parts
         return cls(
             Fraction(cheapest, parts),

@@ -155,7 +155,7 @@ class EqualPools:
         """Return a known plan as a one-pool plan; None without placements."""
         if plan is None or len(plan.placements) == 0:
             return None
-        # A buffer that was in another pool has no place to be kept in.
+        # A buffer from another pool has no placement that could be kept.
         rows, here = plan.placements, [k for k, is_here in self._old_rows(plan) if is_here]
         ids, zeros = tuple(rows.ids[k] for k in here), column(np.zeros(len(here), dtype=np.int64))
         placements = PlacementTable(ids, (self.as_one.pools[0].name,), zeros, column(rows.offset[here]))

@@ -8,7 +8,7 @@ from importlib import import_module
 
 from pydantic import BaseModel
 
-gc.disable()  # loaded modules stay; each fork collects only its own garbage
+gc.disable()  # loaded modules stay alive; each fork collects only its own garbage
 BaseModel.model_config["defer_build"] = True  # FastAPI's models are of descriptions, which few servers give
 import_module("fastapi.openapi.models")
 del BaseModel.model_config["defer_build"]

@@ -54,7 +54,7 @@ def serve(host: str, port: int, without_keys: bool = False) -> None:
 
 
 def _log_when_listening(listener: socket.socket) -> None:
-    with suppress(OSError):  # it was closed before
+    with suppress(OSError):  # it was closed before this call
         while not listener.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
             time.sleep(0.05)
         host, port = listener.getsockname()[:2]

@@ -230,7 +230,7 @@ def _slices(graph: OperationGraph, row: GraphOperation) -> tuple[GraphOperation,
     if row.kind != "split" or len(reads) != 1 or len(row.outputs) < 2 or row.work or row.regions:
         return ()
     if any(not graph.readers[tensor] and tensor not in graph.kept for tensor in row.outputs):
-        return ()  # it exists while others are made
+        return ()  # an unread output is alive while others are made
     whole = _seen(graph, row.inputs[reads[0]], row.in_shapes, reads[0])
     shapes = [_seen(graph, tensor, row.out_shapes, k) for k, tensor in enumerate(row.outputs)]
     sizes = [shape for shape in shapes if whole is not None and shape is not None and len(shape) == len(whole)]

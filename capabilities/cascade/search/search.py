@@ -102,7 +102,7 @@ class WindowKeys:
         while v > max(0, j - self.longest):
             row = graph.operations[v - 1]
             is_striped = is_striped and row.role == "striped"
-            # Steps along channels go across a sum, where the channels stay the same.
+            # Steps along channels can cross a sum, which does not mix channels.
             if (
                 row.role == "barrier"
                 or row.label != last.label
@@ -216,7 +216,7 @@ class RegionSearch:
 
     def _by_need(self, peaks: I64) -> list[int]:
         """Return the ends of regions, those across the highest peaks first."""
-        # so the clock cuts off what matters least
+        # so that an early end of time omits the least important ones
         n = len(peaks)
         most = [int(peaks[max(0, j - self._longest) : j].max()) for j in range(1, n + 1)]
         return sorted(range(1, n + 1), key=lambda j: (-most[j - 1], j))
@@ -246,7 +246,7 @@ class RegionSearch:
         rows, columns = driven(self.graph, j - 1).sizes
         finer = [self._finer(j, axis) for axis in AXES]
         for height in (*self._heights(rows), *finer[0]):
-            # One row in one step makes no row that its readers skip.
+            # A single row in one step makes no rows that its readers would skip.
             each, parts = max(1, height), max(1, -height)
             warm_up = WARM_UP * parts // each if each < rows else 0
             steps = warm_up + -(-rows * parts // each)

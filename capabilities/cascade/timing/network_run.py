@@ -108,7 +108,7 @@ class _StepRun:
     def run(self) -> StepFigures:
         graph, region, target = self.graph, self.step.region, self.target
         held = {t for t, hold in region.holds.items() if hold.mode != "whole"} - set(self.step.retained)
-        # An output that goes in pieces has no reader, and leaves the fast memory.
+        # An output that is stored in pieces has no reader, and leaves the fast memory.
         self.inside = {t for t in held if graph.readers[t]}
         self.i, self.j, self.k = self._visits()
         work, self.moved = np.zeros(len(self.i)), [np.zeros(len(self.i), np.int64) for _ in target.links]

@@ -122,7 +122,7 @@ class Cuts:
         needed, later = self._graph.ancestors[base + macro], self._graph.descendants[base + macro]
         for other in others:
             needed |= self._graph.ancestors[base + other] | 1 << (base + other)
-        # Somebody who must have run waits for this very macro: the choice is impossible.
+        # A macro that must have run waits for this macro, so the choice is impossible.
         if needed & (later | 1 << (base + macro)):
             return Cut(0, [], -1)
         bought, barred = _bools(needed, base, n), _bools(later, base, n)

@@ -59,7 +59,7 @@ class PartSearch:
         self._most_misses = _MOST_MISSES
         self._alike: OrderPart | None = None
         self._tree_way = _tree_way(part)
-        # The way from the root of a tree takes every segment that fits, without any branch, so it comes first.
+        # The search from the root of a tree takes every segment that fits without branching, so it comes first.
         self._ways = sorted(_WAYS, key=lambda way: way != self._tree_way)
         # Rounds grow by four, so what a part that is easy needs is hardly more than the search that solves it.
         self._node_limit = 4 * len(part.members) + 1000
@@ -76,7 +76,7 @@ class PartSearch:
 
     def another(self, budget: int, seed: int) -> list[int] | None:
         """Return the members in a random order within a budget; None if none is found quickly."""
-        # Another seed begins with another way, so that orders by chance differ in more than ties.
+        # Another seed starts with another kind of search, so that random orders differ in more than ties.
         ways = [*self._ways[seed % len(_WAYS) :], *self._ways[: seed % len(_WAYS)]]
         for way in ways if seed else ():
             outcome = descend(self.part, way, budget, 2 * len(self.part.members) + 100, self._control.raised, seed)

@@ -120,7 +120,7 @@ def part_of(graph: MacroGraph, members: list[int], is_later: Callable[[int], boo
         macro = graph.macros[v]
         rows: list[list[int]] = [[] for _ in macro.net]
         for tensor, step in macro.frees.items():
-            # A tensor that somebody behind the part reads is alive to its end, whatever the order inside.
+            # A tensor that a macro after the part reads is alive to its end, regardless of the order inside.
             if not any(map(is_later, graph.readers[tensor])):
                 rows[step].append(tensors.setdefault(tensor, len(tensors)))
         frees += rows

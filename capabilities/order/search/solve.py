@@ -147,7 +147,7 @@ class OrderSearch:
         while self._searches and not self._left.is_over:
             floor = self._searched
             highest = max(self._searches, key=lambda search: search.peak)
-            # No other part can be higher than this one's proof, so what is open in them does not matter.
+            # No other part can be higher than the proved peak of this one, so open questions in them do not matter.
             if not highest.is_open(floor):
                 return
             highest.advance(floor)
@@ -209,7 +209,7 @@ class OrderSearch:
             along = bytes_along(self._graph, [*done, *running])
             at = along.index(proof.bound, len(done)) - len(done)
             return CutWitness(running[at], (*done, *running[:at]))
-        # Of the bytes alive before and after the part the larger ones are the bound.
+        # The bound is the larger number of bytes alive, before or after the part.
         if best.part.end > best.part.start:
             done += reduced.operations_of(members)
         return StateWitness(tuple(done))

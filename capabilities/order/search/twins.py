@@ -143,7 +143,7 @@ class _Looks:
             for k, v in enumerate(alike):
                 for sibling in alike[:k]:
                     name[v] = sibling
-                    # With one name for both, all facts agree: they may change places.
+                    # With one name for both, all facts are equal, so the two are interchangeable.
                     may_change = self._facts(v, name) == self._facts(sibling, name)
                     name[v] = v
                     if may_change:

@@ -73,7 +73,7 @@ def fewest_moves(
     moves = {}
     for i in np.flatnonzero((homes.offset != ABSENT) & (weight > 0)).tolist():
         box = boxes[i].get(int(homes.pool[i]))
-        # Its old place is out of reach: it moves, and is counted below.
+        # Its old placement is out of reach, so it counts as moved below.
         if box is None or not box.lowest <= homes.offset[i] <= box.highest:
             continue
         moves[i] = model.new_bool_var("")

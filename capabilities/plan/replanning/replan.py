@@ -79,7 +79,7 @@ def replan(
     is_free = chosen.deterministic and not control.has_deadline
     limit_s = max(SOONEST_S, HARD_STOP * chosen.time_limit_s) if is_free else chosen.time_limit_s
     deadline = control.deadline if control.has_deadline else Deadline.after(limit_s)
-    # Three tenths for the peak: a worse one only makes the room for keeping larger.
+    # Three tenths of the time are for the peak: with a worse peak, keeping buffers is only easier.
     part_s = _BASE_SHARE * chosen.time_limit_s if is_free else max(0.05, deadline.left_s * _BASE_SHARE)
     half = replace(control, deadline=NEVER if is_free else deadline.within(part_s))
     base = OneSearch(problem, chosen.model_copy(update={"time_limit_s": part_s}), half, start=old_plan).finish()
@@ -225,7 +225,7 @@ class _Replan:
         with polled(lambda: self.is_done or end.left_s <= 0) as flag:
             ejector = Ejector(instance, homes.pool, homes.offset, weights, near, self.options.seed, flag)
             turns = int(_TURNS_PER_S * self.options.time_limit_s) if self.options.deterministic else ENDLESS
-            # Pins have given a placement that begins at home already.
+            # Pinning has already given a placement that starts from the old one.
             first = None if self.has_pins else ejector.first(stays[instance.source], turns)
             first = first or self._places(self.best)
             self._take(first, "ejection")
@@ -240,7 +240,7 @@ class _Replan:
             return
         try:
             import_module("ortools.sat.python.cp_model")
-        except ImportError as error:  # highspy is in this process, and has brought another version of HiGHS
+        except ImportError as error:  # highspy was imported before, and has loaded another version of HiGHS
             self.not_tried = f"the search for the fewest needs ortools, which cannot be loaded beside highspy: {error}"
             return
         limit_s = self.options.time_limit_s if self.options.deterministic else self.deadline.left_s
@@ -261,7 +261,7 @@ class _Replan:
             fewest = fewest_moves(instance, self._homes, weights, start, limit=limit, flag=flag, free=free)
         if fewest.places is not None:
             self._take(fewest.places, "cp-sat")
-        # The bound of a neighbourhood holds for what it left free only.
+        # The bound of a neighbourhood holds only for the buffers that were left free in it.
         if free is None:
             self.bound = max(self.bound, min(self.weight, self._forced + fewest.bound))
 

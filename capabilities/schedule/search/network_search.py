@@ -97,7 +97,7 @@ class NetworkSearch:
         """
         room, (least, _) = capacity, self.least_memory()
         for attempt in range(MOST_PLACED):
-            # Where nothing stays for another step, all that fits has a place.
+            # If nothing is retained for later steps, everything that fits has a valid offset.
             keeps = room >= least and attempt + 1 < MOST_PLACED
             steps = self._steps(room if keeps else capacity, MOST_RETAINED if keeps else 0, states, is_over)
             if steps is None:

@@ -106,7 +106,7 @@ def second_slots(graph: AccessGraph, target: Target, steps: Sequence[StepFigures
     for i, step in enumerate(steps):
         for kind, tensor, is_far, _, _ in step.transfers:
             item = ("constants" if kind == "constants" else "tensor"), tensor
-            # The first load was there from the beginning.
+            # The first load was complete from the beginning.
             first.setdefault(item, i if kind == "output" else 0)
             last[item] = len(steps) if tensor in graph.kept and item[0] == "tensor" else i + 1
             far |= {item} if is_far else set()

@@ -67,7 +67,7 @@ class ClusterExecutor(Executor):
 
     def _settle(self, future: Future[T], there: Future[T]) -> None:
         """Copy the result of remote work into a future."""
-        with suppress(InvalidStateError):  # it was cancelled meanwhile
+        with suppress(InvalidStateError):  # it was cancelled in the meantime
             if there.cancelled():
                 future.cancel()
             elif (error := there.exception()) is not None:
@@ -193,7 +193,7 @@ def _ray(address: str, where: str) -> Iterator[ClusterExecutor]:
     from ray.util import connect, disconnect
 
     try:
-        with warnings.catch_warnings(action="ignore"):  # the error says it
+        with warnings.catch_warnings(action="ignore"):  # the error has the reason
             connect(where, connection_retries=1, ray_init_kwargs={"log_to_driver": False})
     except (ConnectionError, RuntimeError) as error:
         raise OptionError(f"on: no Ray answers at {shown(address)}: {str(error).strip().splitlines()[-1]}") from None

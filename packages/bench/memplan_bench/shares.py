@@ -107,7 +107,7 @@ class _Idle:
 def main() -> None:
     """Run the process of shares: its tasks are shares, its answers the outcomes of their lines."""
     parent = Parent(is_kept=True)
-    with suppress(EOFError):  # there is no next one
+    with suppress(EOFError):  # there is no further line
         while True:
             parent.send([*_ran(parent.next_task())])
 
@@ -125,7 +125,7 @@ def _ran(share: Share) -> Iterator[Sequence[Any]]:
 
         with redirect_stderr(io.StringIO()) as said:
             (done,) = run_apart([line], extras, keep if share.wants_answers else None)
-        # What is wrong is printed where the line came from.
+        # Errors are printed where the command line came from.
         said_there = "" if done.wrong else said.getvalue()
         files = {path: data.decode() for path, data in written.items()}
         yield done.status, done.wrong, said_there, answers[0] if answers else None, files

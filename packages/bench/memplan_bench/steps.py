@@ -41,7 +41,7 @@ def run_all(wanted: Sequence[BenchTask], at_once: int, output: Path | None, on: 
 
 def _here(stack: ExitStack, waiting: Sequence[BenchTask], at_once: int) -> Iterator[Result]:
     executor, cancelled = stack.enter_context(ThreadPoolExecutor(at_once)), threading.Event()
-    stack.callback(cancelled.set)  # first, as the executor waits for what runs
+    stack.callback(cancelled.set)  # first, since the executor waits for running work
     runs = run(waiting, lambda task: executor.submit(measure, task, cancelled.is_set), lambda: at_once)
     return (future.result() for _, future in runs)
 

@@ -41,7 +41,7 @@ def prove(symbols, peaks, loads, over):
             raise Refused(f"it is above its claim at {where}")
 
     def is_within(form, load, box):
-        symbols.stop_if_over()  # a box of many forms alone may take seconds
+        symbols.stop_if_over()  # a single box with many forms may take seconds
         pair = (key(form), key(load))
         if pair not in room:
             room[pair] = symbols.below(add(times(load, {(): top}), form, -bottom))

@@ -1,5 +1,5 @@
 """Least costs in check.py: prices as integers, and bounds by multipliers."""
-# docs/certificates.md says why they do.
+# docs/certificates.md proves that these bounds hold.
 
 from fractions import Fraction
 from math import gcd

@@ -3,7 +3,7 @@
 Exit status: 0 valid, 3 a rule is broken, 2 wrong input. `--heaps SIZE` before the files: the pools are those that the
 plan names, each of that size. PLAN is JSON with `placements`, or a table with the columns id and offset, maybe pool.
 """
-# docs/formats.md has the rules. Whatever certificates leave out counts here.
+# docs/formats.md defines the rules. Rules that certificates ignore count here, too.
 
 import json, sys
 from bisect import bisect, insort
@@ -75,7 +75,7 @@ class Plan:
         for i, (q, offset) in sorted(self.at.items()):
             step, rest, ways = p.place(i, q)
             is_right = p.legal(i, q, offset, p.ends[q]) == offset
-            if not p.size[i]:  # what lies there does not matter
+            if not p.size[i]:  # an empty buffer may overlap anything
                 is_right = offset % step == rest and p.pin[i] in (None, offset) and (0, problems.INF) not in ways
                 is_right = is_right and offset <= p.ends[q]
             if not is_right:

@@ -1,5 +1,5 @@
 """The price of sharing bytes in check.py: cliques larger than their pool, times multipliers."""
-# docs/certificates.md says why they prove a price.
+# docs/certificates.md proves that cliques bound the price.
 
 from importlib import import_module
 from math import gcd

@@ -1,12 +1,12 @@
 """A problem for check.py: the rules that certificates use, and the legal places of each buffer."""
-# docs/certificates.md proves that to leave out the others is sound.
+# docs/certificates.md proves that omitting the other rules is sound.
 
 from functools import cache
 from importlib import import_module
 from math import gcd, lcm
 
 reading = import_module(f"{__package__ or ''}.read".lstrip("."))
-INF, LIMIT = 2**80, 2**63  # above all offsets, and where a pool without a size ends
+INF, LIMIT = 2**80, 2**63  # above all offsets; also the end of a pool without a size
 
 
 class Problem:
@@ -38,7 +38,7 @@ class Problem:
             self.lives[r] += row["lives"]
             self.rules[r].append((row.get("alignment", 1), above, row.get("offset_mod")))
             pin = self.pin[r] if row.get("offset") is None else row["offset"] - above
-            self.pin[r] = pin if self.pin[r] in (None, pin) else -1  # -1: pinned to two places
+            self.pin[r] = pin if self.pin[r] in (None, pin) else -1  # -1: pinned at two offsets
             self.open[r] &= {number[k] for k in row.get("pools") or number if k not in (row.get("forbid_pools") or ())}
         pairs = [data.get("conflicts") or (), data.get("may_share") or ()]
         self.named, self.sharing = [{frozenset(self.root[index[x]] for x in pair) for pair in some} for some in pairs]
@@ -58,7 +58,7 @@ class Problem:
         rows += [(self.pin[i], self.pin[i] + self.size[i]) for i in buffers & self.pinned if self.open[i] == {q}]
         for k, (low, high) in enumerate(sorted(rows)):
             rows[k] = (max(low, top), top := max(high, top))
-        return rows  # ascending and disjoint
+        return rows  # the ranges are ascending and disjoint
 
     @cache
     def place(self, i, q):

@@ -115,7 +115,7 @@ def read_json(text, interval):
     """Return the validated fields of a JSON problem, completed as in read()."""
     data = json.loads(text, object_pairs_hook=once, parse_int=integer, parse_float=decimal, parse_constant=constant)
     if "\\u" in text:
-        json.dumps(data, ensure_ascii=False, default=str).encode()  # not where a surrogate is alone
+        json.dumps(data, ensure_ascii=False, default=str).encode()  # fails for a lone surrogate
     data = fields(data, PROBLEM, "buffers")
     data["pools"] = [fields(pool, POOL) for pool in data.get("pools") or [{}]]
     data["buffers"] = rows = [fields(row, BUFFER, "id", "size") for row in data["buffers"]]

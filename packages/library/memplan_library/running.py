@@ -139,7 +139,7 @@ def _facts(
     """Return the outcome of a run as fields of a Result."""
     if status is None:
         return {"outcome": "late", "message": f"killed {GRACE_S:g} s after its limit"}
-    if status == planner.infeasible_status:  # whatever it writes then
+    if status == planner.infeasible_status:  # its output does not matter then
         if entry.best is not None:
             return {"outcome": "invalid", "message": "it says that nothing fits, and a plan is known"}
         known = "infeasible" if entry.is_infeasible else "unknown"

@@ -137,7 +137,7 @@ class Table:
         """Return the position of a field, None if it is absent."""
         self.file.spend(4, self.path)
         distances = self._distances
-        # A field of a newer schema than the file's: absent.
+        # The field belongs to a newer schema than the file, so it is absent.
         distance = distances[field] if field < len(distances) else 0
         return self.at + distance if distance else None
 

@@ -46,7 +46,7 @@ class _Filled:
     def growth(self, o: int, i: int) -> int:
         """Return how much a buffer enlarges an object."""
         grown = self._grown(o, i)
-        assert grown is not None  # it is free
+        assert grown is not None  # the object is free
         return grown[0] * grown[1] - self.size(o)
 
     def put(self, i: int, o: int | None) -> None:

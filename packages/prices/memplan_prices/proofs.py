@@ -19,7 +19,7 @@ def price_lines(instance: Instance, price: int, control: Control) -> list[str] |
 
     Where a piece is narrower than its pool, a checker may find that a clique of it fits (`is_narrow`).
     """
-    if price == 0:  # which needs no clique, but a part
+    if price == 0:  # a price of 0 needs no clique, only a part
         return [f"scale {CutBound(0).scale}", "part"]
     if not suits(instance):
         return None

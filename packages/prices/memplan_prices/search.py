@@ -219,7 +219,7 @@ class _PriceSearch:
         is_fitted[piece.members] = True
         part = part_of(self.instance, is_fitted, int(self.instance.allowed[:, piece.members[0]].argmax()))
         inner = self.search.child(_without_prices(part), _MEND_SHARE)
-        # The exact search knows no rules of banks.
+        # The exact search does not support bank rules.
         is_exact = inner.instance.features.isdisjoint({"banks", "clearances"})
         for run in (greedy.begin, branch_and_bound.solve) if is_exact else (greedy.solve,):
             if inner.best is None and not inner.is_over:

@@ -21,7 +21,7 @@ def may_run_again(graph: OperationGraph) -> tuple[Behind | None, ...]:
             behind[earlier].add(v)
         if row.once or row.regions or not graph.made[v]:
             never.add(v)
-        # What changes a tensor in place would change it twice.
+        # An operation that changes a tensor in place would change it twice.
         for tensor in set(row.outputs).difference(graph.made[v]):
             maker = graph.maker[tensor]
             never.update((v,) if maker is None else (v, maker))

@@ -58,7 +58,7 @@ def _in_parts(row: _Beside, first: int, above: int) -> int:
     if k == len(freed):
         return cost[-1] + 1
     part = (cost[k] - cost[k - 1]) * (above - freed[k - 1] + freed[first]) / (freed[k] - freed[k - 1])
-    # Costs are whole; what is below by the rounding of doubles is still a bound.
+    # Costs are integers, so a sum slightly too low by rounding is still a bound.
     return cost[k - 1] - cost[first] + ceil(part * (1 - _ROUNDING))
 
 

@@ -64,7 +64,7 @@ def cheapest(
 ) -> Known:
     """Search for the cheapest program within a budget, starting from the best known."""
     if away is None and control.is_over:
-        # Comparing programs of a large graph takes long; what one operation needs is known soon.
+        # Comparing programs of a large graph takes long; the need of single operations is known soon.
         return Known({budget: 0}, is_none=bound_unsearched(graph)[0] > budget)
     written = [found for runs in programs if (found := _written(graph, runs)) is not None and found[0] <= budget]
     known = min((runs for _, runs in written), key=lambda runs: sum(costs[v] for v in runs), default=None)
@@ -158,7 +158,7 @@ def lowered(
     """Return programs of falling peaks within an extra cost, and False if it is proved that none is lower."""
     programs = list[list[int]]()
     if len(graph.ops) > LARGEST_BOUNDED:
-        # What bounds the cost takes too long.
+        # Computing a bound on the cost takes too long.
         return programs, True
     away = away_of(graph, costs)
     while not control.is_over:
@@ -238,7 +238,7 @@ def aimed(
             continue
         extra_cost = sum(costs[v] for v in known[1]) - sum(costs)
         if best is None or extra_cost < best:
-            # The search has changed the order, too.
+            # The search has also changed the order.
             points += points_of(graph, costs, [known[1]], control.child(_AIM_SHARE), is_ordered=True)
             best = min((point.extra_cost for point in points if point.peak <= within), default=None)
     if descent is None or best is None or control.is_over:

@@ -95,7 +95,7 @@ class Ordering:
                 if best.peak <= limit:
                     return best
             if self._peak <= self._search.bound:
-                # No order is lower: what is left is for plans.
+                # No order is lower, so the remaining time is for plans.
                 break
             if self._peak == before and part is not share:
                 is_alone.wait(share.left_s)

@@ -149,7 +149,7 @@ def _placed(program: Rewritten, time_limit_s: float, control: Control) -> PlanAn
     least_s = _LEAST_S + _LEAST_OF_EACH_S * len(program.runs)
     plan = solve(problem, time_limit_s=max(time_limit_s, least_s), deterministic=deterministic, control=cancelled)
     if plan.peak is None:
-        # The end came before any plan was there.
+        # Time ended before there was any plan.
         plan = solve(problem, time_limit_s=least_s, deterministic=deterministic)
     if plan.peak is None:
         raise TimeOverError(f"time_limit_s: must be enough for a plan of {counted(len(problem.buffers), 'tensor')}")

@@ -119,7 +119,7 @@ class _Writer:
         for w in later:
             follows = [j for j in range(k, len(self.chain)) if not snapshots.has_run(w, self.chain[j])]
             if not is_last and stages.earlier[w, self.chain[k + 1]]:
-                # A later snapshot says it.
+                # A later snapshot implies this row.
                 continue
             for t in sorted(stages.own[w].difference(stages.graph.made[w])):
                 if self._is_known(t, k):

@@ -197,7 +197,7 @@ def _drawn(path: str, step: str, answer: FitsAnswer | SnapshotAnswer | GraphFits
     # An answer that was made here has both.
     assert problem is not None
     assert plan is not None
-    # Imported here: few steps are looked at.
+    # Imported here: few steps are shown as pictures.
     if suffix_of(path) == PICTURE:
         from memplan.api.reports.picture import draw
 

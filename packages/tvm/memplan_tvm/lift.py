@@ -42,7 +42,7 @@ def _is_workspace(buffer: Any) -> bool:
     size = DataType(str(buffer.dtype)).itemsize
     for length in buffer.shape:
         if not isinstance(length, tirx.IntImm):
-            return True  # no constant: never on the stack
+            return True  # not a constant size, so never on the stack
         size *= int(length)
     return bool(size >= LEAST_BYTES)
 

@@ -39,7 +39,7 @@ class Storages:
                 at = tirx.IntImm("int64", offset) if type(offset) is int else offset
                 one = emit(_ffi_api.alloc_tensor(storages[storage], at, shape, dtype, runtime_device), "tensor")
                 if type(offset) is not int or offset:
-                    one = emit(ensure_zero_offset(one), "tensor")  # kernels refuse other ones
+                    one = emit(ensure_zero_offset(one), "tensor")  # kernels refuse other offsets
                 made[key] = one
             tensor.bindings[tensor.index] = relax.VarBinding(binding.var, one)
 

@@ -93,7 +93,7 @@ def place_for_all(tensors: Sequence[AllocatedTensor], bounds: Bounds) -> Storage
     offsets, ends = program.written(padded, largest)
     storage = largest(ends)
     bound = max(found.sized.space.values(found.loads, symbols.reported))
-    for point in samples(found.sized.space, SAMPLES):  # as TVM computes them there
+    for point in samples(found.sized.space, SAMPLES):  # as TVM computes these expressions at run time
         at = symbols.at(point)
         here = [replace(each, size=at(size)) for each, size in zip(tensors, sizes, strict=True)]
         checked(here, StoragePlaces(("storage",), (at(storage),), tuple((0, at(each)) for each in offsets), 0))

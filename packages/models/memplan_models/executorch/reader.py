@@ -106,7 +106,7 @@ class _Program:
                 at = self._choice(at, end)
             else:
                 facts = OperationFacts(row.name, kind_of_aten(row.name), {}, (self.k, at))
-                # Delegates may keep state of their own.
+                # Delegates may keep internal state.
                 with self.draft.drawing(facts, has_effects=row.kind == "delegate"):
                     self._instruction(row)
                 at += 1
@@ -250,7 +250,7 @@ class _Program:
     def _wrote(self, value: int) -> None:
         self.written.add(value)
         tensor = self.method.tensors[value]
-        if tensor.place is not None and tensor.elements:  # what has no bytes lies anywhere, also where others do
+        if tensor.place is not None and tensor.elements:  # an empty tensor may lie at any offset, also that of others
             self.last_at[tensor.place] = value
 
     def _is_planned(self, value: int) -> bool:

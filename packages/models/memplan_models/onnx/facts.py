@@ -90,7 +90,7 @@ def _numbers(tensor: TensorProto) -> np.ndarray[Any, Any] | None:
 
     try:
         array: np.ndarray[Any, Any] = numpy_helper.to_array(tensor)
-    except (ValueError, TypeError, OverflowError, OSError):  # what it says of itself does not fit its bytes
+    except (ValueError, TypeError, OverflowError, OSError):  # its declared shape does not fit its bytes
         return None
     return array
 

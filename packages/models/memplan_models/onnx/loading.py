@@ -171,7 +171,7 @@ def give_sizes(
         if len(dims) > _MOST_DIMENSIONS:
             raise FormatError(f"value {shown(value.name)}: must have at most {_MOST_DIMENSIONS} dimensions")
         for k, dim in enumerate(dims):
-            if dim.HasField("dim_value") and dim.dim_value < 0:  # written by some for one that is open
+            if dim.HasField("dim_value") and dim.dim_value < 0:  # some exporters write -1 for an open dimension
                 dim.ClearField("dim_value")
             name = dim.dim_param if dim.HasField("dim_value") else dim_name(value, k)
             named |= {dim.dim_param, *words_in(name).intersection(fixed_sizes)}

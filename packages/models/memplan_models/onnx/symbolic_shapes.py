@@ -139,7 +139,7 @@ def _whole(values: Array) -> Array:
 
 def _quotients(given: Arrays, attributes: NodeAttributes) -> Any:
     def divided(left: int, right: int) -> int:
-        if left < 0 or right < 1:  # ONNX rounds to 0, not down
+        if left < 0 or right < 1:  # ONNX rounds towards 0, not down
             raise OpenShapeError
         whole = left // right
         if attributes.is_real and whole * right != left:

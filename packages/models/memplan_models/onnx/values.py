@@ -161,7 +161,7 @@ class Values:
             rule = "must be at least 0, as with inputs that are large enough"
             try:
                 is_wrong = size < 0
-            except FormatError:  # it is so for some values of the symbols
+            except FormatError:  # it holds only for some values of the symbols
                 is_wrong = True
             if is_wrong:
                 raise FormatError(f"{what}: dimension {k} {rule}, got {size}")

@@ -79,9 +79,9 @@ class FormSearch:
         for point in sorted(answer.points, key=lambda point: point.macs):
             if self.running.is_over or self._fits(best):
                 break
-            with self._noting("cascade"):  # of several points some may not be written
+            with self._noting("cascade"):  # some of several points may be impossible to write
                 for form in model.forms([point], limit, self._arena, _FORMS):
-                    if form.arena.tail + form.peak < best.arena.used:  # no plan has less than is alive
+                    if form.arena.tail + form.peak < best.arena.used:  # no plan needs less than the live bytes
                         made = DeviceForm(form.data, form.arena, "cascade", macs_ratio=form.point.macs_ratio)
                         best = self._better(best, made, self._planned(made))
         return best

@@ -48,7 +48,7 @@ class RewritableModel:
         for form in [form for form in forms if form.peak < given.used][:most]:
             try:
                 written = self.write(form.found)
-            except OperationsError as error:  # another form cuts elsewhere
+            except OperationsError as error:  # another form would be cut at another operator
                 refused = refused or error
                 continue
             yield FormInParts(written, measured(written), form.point, len(form.found.steps), form.peak)
@@ -145,7 +145,7 @@ def coarser(cascade: Cascade) -> Iterator[Cascade]:
     most_rows, most_columns = (max((row[axis] for row in steps), default=1) for axis in (0, 1))
     for columns in sorted({1, most_columns}, reverse=True):
         for rows in reversed(_TOGETHER):
-            # All steps as one is the layer as it was.
+            # With all steps merged, the layer would be unchanged.
             if rows < most_rows or rows == columns == 1:
                 yield replace(
                     cascade, regions=tuple(_with_steps_as_one(region, rows, columns) for region in cascade.regions)

@@ -143,7 +143,7 @@ class _Program:
             for output in operator.outputs:
                 self._write(subgraph, output, written, operator)
             facts = self.facts.get((index, k))
-            if facts is None:  # a subgraph that runs again is read once
+            if facts is None:  # a subgraph that runs several times is read once
                 facts = self.facts[index, k] = operator_facts(subgraph, operator, (index, k), self._content)
             with self.draft.drawing(facts, has_effects=has_effects(subgraph, operator)):
                 self._operator(subgraph, operator, scratch)

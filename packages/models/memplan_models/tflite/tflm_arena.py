@@ -129,7 +129,7 @@ class _ArenaRequests:
         for graph, requests in zip(self.model.subgraphs, self.tensors, strict=True):
             for operator in graph.operators:
                 for index in operator.outputs if operator.name == "VAR_HANDLE" else ():
-                    requests[index] = None  # the kernel has the number of the variable itself
+                    requests[index] = None  # the kernel stores the number of the variable
         for each in scratch_of_model(self.model)[0]:  # in the order in which kernels request it
             rows = self.scratch.setdefault((each.subgraph, each.operator), [])
             rows.append((each.id, _Request(_rounded(each.size))))

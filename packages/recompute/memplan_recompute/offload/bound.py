@@ -46,7 +46,7 @@ class LinkedBound:
     def __init__(self, program: Linked, away: Away) -> None:
         self.program, self.once = program, sum(program.costs)
         graph = program.graph
-        # What is there at either end is so in any program.
+        # The bytes at both ends are alive in any program.
         self.least_bytes = max(bytes_after(graph, ()), bytes_after(graph, range(len(graph.ops))))
         self._rows = list(self._beside(away))
 

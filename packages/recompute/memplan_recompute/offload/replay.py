@@ -141,7 +141,7 @@ class _Replay:
         starts = [step.start for step in self.steps]
         alive = [(max(copy.first, 0), max(copy.last, bisect_left(starts, copy.end) - 1)) for copy in self.copies]
         until = tuple(max(k, bisect_left(starts, end) - 1) for k, end in enumerate(self.ends))
-        # At the start and at the end there are no steps.
+        # There are no steps before the start and after the end.
         given = sum(size[copy.tensor] for copy in self.copies if copy.first < 0)
         peak = max(given, sum(size[t] for t in set(self.graph.kept)))
         change = [0] * (n + 1)
@@ -196,7 +196,7 @@ def check_on_addresses(
         for c in needs:
             memory.read(f"steps[{k}]", c)
         if k in works:
-            # The work of step k is known by a number below 0.
+            # The work of step k has a negative key.
             memory.ranges[-1 - k] = (works[k], works[k] + graph.ops[step.what].work)
             makes.append(-1 - k)
         for c in makes:

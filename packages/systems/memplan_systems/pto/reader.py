@@ -110,7 +110,7 @@ def homes_of_tiles(data: bytes) -> dict[str, str]:
 def _drawn(data: bytes, kernels: _Kernels) -> list[_Step]:
     """Read the tiles and steps of all kernels; return the steps that lie in no block."""
     text = COMMENT.sub(lambda match: match[1] or "", last_dump(data.decode(errors="backslashreplace")))
-    # What follows a name and a sign is a statement to its cutter.
+    # What follows a name and `=` would be a separate statement to the splitter.
     body, _ = kernels.block(Statements(_LOOP.sub(r"scf.for (\1),", text)).block(), {})
     if not kernels.tiles:
         raise FormatError("must have tiles, as pto.alloc_tile, got none")

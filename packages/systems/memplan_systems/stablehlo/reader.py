@@ -68,7 +68,7 @@ def read(data: bytes, options: ModelOptions) -> Imported:
         program = _Program(module, draft, unknown_values)
         return program, program.run(sizes)
 
-    _, results = drawn(())  # which buffers are results is known at the end
+    _, results = drawn(())  # the buffers of results are known only at the end
     program, _ = drawn(results)
     once = once_computed(
         program.computed,
@@ -348,7 +348,7 @@ class _Program:
         results = self._block(body.body, scope | dict(_pairs(operation, body.arguments, state)))
         both = _pairs(operation, _flat(results), _flat(state))
         moves = [(source, target) for source, target in both if source is not target]
-        # What is state itself must not be overwritten before it is copied.
+        # State must not be overwritten before it is copied.
         moves = [(self._copied(source) if source in state else source, target) for source, target in moves]
         self.draft.operation("next", _buffers(source for source, _ in moves), _buffers(target for _, target in moves))
         self.draft.loop(self.draft.end_block(), None)

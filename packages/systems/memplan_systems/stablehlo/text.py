@@ -270,7 +270,7 @@ def _type(text: str) -> HloType | None:
         return HloType((), text) if text == "index" or _BITS.fullmatch(text) or _STORED.match(text) else None
     element, *encoding = split(match[2]) or [""]
     shape = [None if each.strip() == "?" else int(each) for each in match[1].split("x")[:-1]]
-    if (bounds := _BOUNDS.search(",".join(encoding))) is not None:  # memory is for the largest
+    if (bounds := _BOUNDS.search(",".join(encoding))) is not None:  # memory is sized for the largest value
         most = [None if each.strip() == "?" else int(each) for each in bounds[1].split(",")]
         shape = [bound if size is None else size for size, bound in zip(shape, most, strict=True)]
     return HloType(tuple(shape), element)

@@ -138,8 +138,8 @@ class _OrderSearch:
 
     def _swap(self, order: list[int], stuck: int) -> None:
         """Swap two of the buffers involved in the bottleneck, the highest end."""
-        bottleneck = max(self.ranges, key=lambda one: one.end_address)  # the first of equal ones
-        turns: dict[int, None] = {}  # a set that keeps its order
+        bottleneck = max(self.ranges, key=lambda one: one.end_address)  # the first of equal buffers
+        turns: dict[int, None] = {}  # a dictionary is a set that keeps its order
         for one in (bottleneck, *bottleneck.neighbours):
             self._add_chain(turns, one)
         involved = list(turns)

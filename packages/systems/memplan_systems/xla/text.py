@@ -68,7 +68,7 @@ def _live_ranges(text: str) -> dict[str, tuple[int, int]]:
         if heading.strip() == "BufferLiveRange:":
             break
     for number, line in lines:
-        if not line.startswith("    "):  # the next heading
+        if not line.startswith("    "):  # the next heading ends the list
             break
         match = _RANGE.fullmatch(line)
         if match is None:

@@ -273,7 +273,7 @@ class TreeTraffic:
         for t, at, ways in zip(inputs, places, self._both(o, places, depth), strict=True):
             shape, times = self.graph.tensors[t], 1.0 if self.target.rolls else float(at.times)
             slot = (shape.height if at.rows == WHOLE else 1) * (shape.width if at.columns == WHOLE else 1)
-            if not place.is_alone:  # another region may have brought a few slices for each tile
+            if not place.is_alone:  # another region may have loaded some slices of each tile
                 sliced = shape.height if at.rows == SLICE else shape.width
                 times = max(1.0, times * (1 - SPARED * min(self.native) / sliced))
             rows.append([(way.has_slot * slot, way.bytes + way.part * shape.size * times) for way in ways])

@@ -49,7 +49,7 @@ class Relations:
     def ancestors(self) -> list[int]:
         """All operations before each one."""
         ancestors: list[int] = []
-        for mask in self.before:  # operations are in order
+        for mask in self.before:  # operations are in topological order
             total = mask
             for o in bits(mask):
                 total |= ancestors[o]

@@ -206,7 +206,7 @@ class CachingAllocator:
                 k += 1
         length, address = pool.free[k]
         if length >= (self._unsplit if size < self._unsplit else size + LARGE_SEGMENT):
-            return None  # what is not split serves requests of nearly its size alone
+            return None  # a block that cannot be split serves only requests of nearly its size
         block = pool.at[address]
         pool.remove(block)
         return block

@@ -161,7 +161,7 @@ def _known(dim: Any, options: ModelOptions) -> list[Any]:
 def values_of(node: Any) -> tuple[Any, ...]:
     """Return the values of a node as a list, also if there is only one."""
     if "val" not in node.meta:
-        if node.op == "get_attr":  # a submodule, say
+        if node.op == "get_attr":  # such as a submodule
             return ()
         raise FormatError(f'node {shown(node.name)}: must have its value in meta["val"]')
     value = node.meta["val"]

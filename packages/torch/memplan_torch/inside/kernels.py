@@ -66,7 +66,7 @@ class RealKernels:
         fakes = [each for each in (*tensors, *leaves) if isinstance(each, FakeTensor)]
         if not fakes or any(map(_has_symbols, fakes)):
             return result
-        if name in _MIXED:  # statistics are as wide as parameters
+        if name in _MIXED:  # statistics have the same width as parameters
             rows = [(each, torch.promote_types(each.dtype, tensors[-1].dtype)) for each in leaves[1:]]
             return tree_unflatten([leaves[0], *(each.to(dtype) for each, dtype in rows)], tree)
         if name == _SHARING:  # the fake kernel gives one tensor for two gradients
@@ -89,7 +89,7 @@ class RealKernels:
         """Return True, once, for a tensor that only CPU kernels keep."""
         key = value.untyped_storage()._cdata
         is_of_host = key in self._of_host
-        self._of_host.discard(key)  # another storage may be where it was
+        self._of_host.discard(key)  # another storage may have taken its address
         return is_of_host
 
     def _like(self, func: Any, fake: Any, real: tuple[Any, int] | None) -> Any:

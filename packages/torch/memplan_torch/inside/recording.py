@@ -105,7 +105,7 @@ class Recording(StepMemory, TorchDispatchMode):  # type: ignore[misc]  # the pac
 
     def _operation(self, func: Any, args: Any, kwargs: Any, result: Any) -> None:
         origin = self._origin()
-        is_lifted = func._overloadpacket is torch.ops.aten.lift_fresh  # a constant that is written in the program
+        is_lifted = func._overloadpacket is torch.ops.aten.lift_fresh  # a constant in the program's source
         inputs, results = [] if is_lifted else list(_tensors((args, kwargs))), list(_tensors((result,)))
         self.give(inputs, "inputs")
         reads = dict.fromkeys(self._alive[value.untyped_storage()._cdata][0] for value in inputs)

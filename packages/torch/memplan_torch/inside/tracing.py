@@ -48,7 +48,7 @@ def interpreted(graph: Any, _: Any = None) -> Any:
         try:
             return interpreter.boxed_run(args)
         finally:
-            interpreter.env.clear()  # it would keep the results
+            interpreter.env.clear()  # the environment would keep the results alive
 
     boxed._boxed_call = True  # type: ignore[attr-defined]  # as AOT autograd asks for it
     return boxed

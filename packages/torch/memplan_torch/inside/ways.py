@@ -52,7 +52,7 @@ def ways(
     def record(changed: TorchStep) -> bool:
         try:
             return fits(run(changed))
-        except InputError:  # a model of one size
+        except InputError:  # a model with one fixed size
             return False
 
     recompute = None
