@@ -1,4 +1,4 @@
-"""Python's garbage collector in the command and in a server: what is loaded stays, and full collections are rare."""
+"""Python's garbage collector in the command and in a server: loaded objects stay, and full collections are rare."""
 
 import gc
 

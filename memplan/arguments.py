@@ -132,7 +132,7 @@ def _interruptible(work: Callable[[], Any], cancelled: threading.Event) -> Any:
 
 
 def _of_problem(name: str, signature: inspect.Signature) -> str:
-    """Return the sentence that an argument belongs in the problem and is no option; empty if it does not."""
+    """Return the sentence that an argument belongs in the problem; empty if it is an option."""
     if "problem" not in signature.parameters or name not in (*KNOWN_FIELDS[""], "capacity"):
         return ""
     way = "problem.with_capacity(...)" if name == "capacity" else f"Problem(..., {name}=...)"
@@ -267,7 +267,7 @@ def _got(value: object) -> str:
 
 
 def _way(function: Callable[..., Any], name: str, value: object, kinds: Mapping[str, tuple[type, ...]]) -> str:
-    """Return what to write instead of a wrong argument."""
+    """Return a suggestion of what to write instead of a wrong argument."""
     if way := _READ.get(kinds[name][0].__name__) if isinstance(value, str | PathLike) else None:
         return f": read it by memplan.{way}"
     if name == _CONTROL:

@@ -1,4 +1,4 @@
-"""Modules that packages know by an older path: importing one warns, and gives the module that is in its place."""
+"""Modules under older paths that packages still use: importing one warns, and returns the module at the new path."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class MovedModules:
 
     @staticmethod
     def find_spec(name: str, _path: object = None, _target: object = None) -> Any:
-        """Return the spec of a module that has moved, and warn of its path; None for any other."""
+        """Return the spec of a moved module and warn about its old path; None for any other module."""
         if name not in MOVED:
             return None
         from importlib.machinery import ModuleSpec
@@ -33,9 +33,9 @@ class MovedModules:
 
     @staticmethod
     def create_module(_spec: object) -> None:
-        """Make the usual module, which `exec_module` replaces."""
+        """Create an ordinary module, which `exec_module` replaces."""
 
     @staticmethod
     def exec_module(module: ModuleType) -> None:
-        """Let the older path be that of the module in its place."""
+        """Register the module at the new path under the old path."""
         sys.modules[module.__name__] = import_module(MOVED[module.__name__])

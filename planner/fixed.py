@@ -1,4 +1,4 @@
-"""Classes of values that never change, made without compiling text, as the standard library's frozen ones are."""
+"""Frozen classes of values, made without compiling source text as the standard library's dataclasses do."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 @dataclass_transform(frozen_default=True, eq_default=False, field_specifiers=(field,))
 def fixed(cls: type[T]) -> type[T]:
-    """Return a class as a frozen dataclass without text to compile, whose values are equal to themselves alone."""
+    """Return a class as a frozen dataclass without compiled text; its values are compared by identity."""
     for name, method in {"__init__": _init, "__setattr__": _refuse, "__delattr__": _refuse}.items():
         setattr(cls, name, method)
     return dataclass(init=False, eq=False, repr=False)(cls)
@@ -18,7 +18,7 @@ def fixed(cls: type[T]) -> type[T]:
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 def fixed_value(cls: type[T]) -> type[T]:
-    """Return a class as `fixed` does, whose values are equal to those with equal fields, and show their fields."""
+    """Return a class as `fixed` does, but with values that are compared and shown by their fields."""
     for name, method in {"__eq__": _equals, "__hash__": _hash, "__repr__": _text}.items():
         setattr(cls, name, method)
     return fixed(cls)

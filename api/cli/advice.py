@@ -47,7 +47,7 @@ class CommandLine(NamedTuple):
         return f"`memplan {shlex.join([self.capability.name, *self._words(self.parameters, {**self.given, **files})])}`"
 
     def words_of(self, names: Iterable[str]) -> Iterator[str]:
-        """Yield the words of the command line for some of its parameters."""
+        """Yield the command-line words for some of the command's parameters."""
         yield from map(shlex.quote, self._words([each for each in self.parameters if each.name in names], self.given))
 
     def _completed(self, found: re.Match[str]) -> str:
@@ -81,7 +81,7 @@ class CommandLine(NamedTuple):
 
 
 def _said(parameter: click.Parameter, value: Any) -> Iterator[str]:
-    """Yield the words of a command line for a parameter's value."""
+    """Yield the command-line words for a parameter's value."""
     for one in value if isinstance(value, list) else [value]:
         if isinstance(parameter, click.Option):
             yield parameter.secondary_opts[0] if one is False else parameter.opts[0]

@@ -28,7 +28,7 @@ _CHOICE = re.compile(r"'([^']*)' is not one of (.*)")
 
 
 def leave_near_words(error: Any) -> None:
-    """Leave of the words that click suggests those that are much like the one that was given."""
+    """Keep only those of click's suggestions that closely resemble the given word."""
     if getattr(error, "possibilities", None):
         given = getattr(error, "option_name", None) or error.command_name
         error.possibilities = get_close_matches(given, error.possibilities, cutoff=_NEAR)

@@ -70,7 +70,7 @@ class Store:
         return await to_thread.run_sync(work, limiter=self._threads)
 
     def listening(self, wake: Callable[[], object]) -> Listening | None:
-        """Start listening for waiting jobs and cancellations, if the database supports it; each calls `wake`."""
+        """Start listening for waiting jobs and cancellations, if the database supports it; each one calls `wake`."""
         return None if self._database.is_sqlite else Listening(self._database, wake)
 
     def check(self) -> None:

@@ -187,7 +187,7 @@ class _Call:
             raise self._reason() from None
 
     def _is_over(self) -> bool:
-        """Tell the child once to end; return True when it has to be killed."""
+        """Tell the child once to end; return True once it has to be killed."""
         now = time.monotonic()
         if self._stops_at is None and self._cancelled.is_set():
             self._stops_at = now + _CANCEL_S

@@ -100,7 +100,7 @@ def _least_cost(instance: Instance) -> float:
 
 
 class _OffsetGrid(NamedTuple):
-    """The offsets that the `kept` buffers can have in pool `q`: shift[q] + k * granule in every plan."""
+    """The offsets that the `kept` buffers may have in pool `q`: in every plan they are shift[q] + k * granule."""
 
     granule: int
     shift: list[int]

@@ -291,7 +291,7 @@ def sentences_of_options(error: ValidationError, options: Mapping[str, Any]) -> 
 
 
 def _left_out(about: Any) -> str:
-    """Return the default of an option, or else its purpose."""
+    """Return the default of an omitted option, or else its purpose."""
     default = about.get_default(call_default_factory=True)
     if default not in (None, (), {}, ...):
         return f" (the default is {default})"

@@ -112,7 +112,7 @@ def meant_value(location: Sequence[str | int], said: str) -> str:
 
 
 def meant_number(value: object) -> str:
-    """Return the number (of bytes) that a text most likely means; empty if that is not clear."""
+    """Return the number of bytes that a text most likely means; empty if that is unclear."""
     if isinstance(value, float) and value.is_integer():
         return f" (did you mean {value:.0f}?)"
     if isinstance(value, str) and re.fullmatch(_OTHER_NUMBER, value.strip()):

@@ -186,7 +186,7 @@ def _plain_columns(n: int) -> tuple[bytes, bytes, bytes, bytes, bytes]:
 
 
 def _encoded_capacities(instance: Instance) -> list[int]:
-    """Return the capacity of each pool as the hash has it, in units; -1 where it has no end that plans can reach.
+    """Return the capacity of each pool in units, as it is hashed; -1 if plans cannot reach its end.
 
     A pool without a size ends with the address space, which no unit divides: the end is encoded where it may matter.
     """
@@ -195,7 +195,7 @@ def _encoded_capacities(instance: Instance) -> list[int]:
 
 
 def _reach(instance: Instance) -> float:
-    """Return an offset, in units, above which some best plan has nothing if memory has no end.
+    """Return an offset, in units, that some best plan never exceeds even if memory is unlimited.
 
     From any plan, whatever lies above the last pin, barred and reserved range can sink by common multiples of all
     alignments, pages and banks into a stretch that is empty for twice so long.

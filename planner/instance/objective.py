@@ -51,7 +51,7 @@ def cost_of(priced: Iterable[tuple[int, float]]) -> float:
 
 
 def rounded_down(exact: Fraction) -> float:
-    """Return the largest float whose decimal text does not exceed an exact number, so that a bound stays a bound."""
+    """Return the largest float whose decimal text is at most an exact number, so that a rounded bound stays valid."""
     number = float(exact)
     while Fraction(repr(number)) > exact:
         number = nextafter(number, float("-inf"))

@@ -74,7 +74,7 @@ def arguments_of(capability: Capability[Any], body: dict[str, Any], folder: Path
 
 
 @pytest.mark.parametrize("name", list(CAPABILITIES))
-def test_every_entrance_gives_the_same_answer(name: str, server: Running, tmp_path: Path, capfd: Captured) -> None:
+def test_all_entrances_give_the_same_answer(name: str, server: Running, tmp_path: Path, capfd: Captured) -> None:
     capability = CAPABILITIES[name]
     body = body_of(capability)
     question, options = read_question(capability, body), read_body_options(capability, body, {})

@@ -115,7 +115,7 @@ def test_a_missing_package_is_reported_with_the_line_that_installs_it(
     assert done.stderr.count("\n") == 1
 
 
-def test_a_core_that_was_not_built_is_reported_with_what_builds_it(tmp_path: Path) -> None:
+def test_an_unbuilt_core_is_reported_with_the_command_that_builds_it(tmp_path: Path) -> None:
     with pytest.raises(ImportError, match=r"the compiled core was not built; build it anew: python -m \S+build"):
         _ = Library(tmp_path).loaded
     (tmp_path / "built").mkdir()

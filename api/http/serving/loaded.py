@@ -1,4 +1,4 @@
-"""What server processes and templates need: the process that they are forked from loads it by importing this."""
+"""The modules that server processes and templates need; importing this one loads them before a fork."""
 
 from __future__ import annotations
 

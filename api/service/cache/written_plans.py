@@ -32,7 +32,7 @@ class WrittenPlan:
 
 
 def parted(content: bytes, status: str) -> WrittenPlan | None:
-    """Split a plan's JSON around its elapsed time; None if it has none."""
+    """Split a plan's JSON before and after its elapsed time; None if it has none."""
     before, _, rest = content.rpartition(_TIME)
     _, comma, after = rest.partition(b",")
     return WrittenPlan(before + _TIME, comma + after, status) if before else None

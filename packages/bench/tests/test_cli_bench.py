@@ -119,7 +119,7 @@ def test_a_chart_has_its_highest_bar_where_most_bytes_are_alive(loads: list[int]
         assert title.endswith(f"at time {loads.index(max(loads))}")
 
 
-def test_a_headline_gives_the_cost_with_its_bound_before_the_peak() -> None:
+def test_a_headline_states_the_cost_with_its_bound_before_the_peak() -> None:
     plan = Plan(peak=96, lower_bound=64, cost=17, cost_lower_bound=16, gap=0.0625, solver="prices")
     asked = "feasible: cost 17, lower bound 16; peak 96 bytes, lower bound 64; gap 6.25%, found by prices"
     assert headline(plan) == asked

@@ -55,7 +55,7 @@ def test_a_checker_reports_the_claim_with_the_capacities_and_the_hash_of_the_fil
     assert said(program, tmp_path, table, used)[1].startswith("proved: no plan uses less than 30 bytes of its pools,")
 
 
-def test_a_certificate_for_other_sizes_than_the_files_is_checked_where_they_are_given(
+def test_a_certificate_for_other_sizes_than_those_in_the_files_is_checked_with_given_sizes(
     program: str, tmp_path: Path
 ) -> None:
     text = problem(*PAIR, pools=[{"size": 20, "base_address": 1}])

@@ -172,7 +172,7 @@ def test_pairs_of_weight_zero_do_not_count_as_paying() -> None:
     assert answer.others.complete
 
 
-def test_verify_lists_claims_about_other_plans_that_it_cannot_check() -> None:
+def test_verify_lists_the_claims_about_other_plans_that_it_cannot_check() -> None:
     problem = Problem.model_validate(PRICED)
     answer = memplan.plan(problem, options=PlanOptions(plans=3, distance=2))
     assert answer.others is not None

@@ -52,7 +52,7 @@ def source(text: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
-def test_the_policy_names_the_script_and_the_style_that_are_there() -> None:
+def test_the_content_security_policy_allows_exactly_the_included_script_and_style() -> None:
     text = page()
     found = re.search(r'Content-Security-Policy" content="([^"]+)"', text)
     assert found is not None

@@ -196,7 +196,7 @@ def test_plans_are_verified_compared_with_what_was_open_before_and_left_by_going
     badge(opened, "not valid")
 
 
-def test_a_comparison_is_of_two_things_that_were_opened_and_is_left_by_its_button(opened: Tab) -> None:
+def test_a_comparison_shows_two_opened_plans_and_is_closed_by_its_button(opened: Tab) -> None:
     give(opened, "build 1.json", json.dumps(SMALL).encode())
     said(opened, "planned in")
     larger = [{**row, "size": row["size"] + 16} for row in SMALL["buffers"]]

@@ -63,7 +63,7 @@ def test_a_question_about_operations_includes_the_findings_of_their_reader() -> 
     assert [each.rule for each in reader.warnings] == ["view-apart"]
 
 
-def test_an_order_of_operations_in_several_memories_says_that_it_counts_them_as_one() -> None:
+def test_an_order_of_operations_in_several_memories_reports_that_it_treats_them_as_one() -> None:
     reader = Reader()
     reader.graph(FILES["llama_block_two_memories.json"], "graph.json")
     assert [each.rule for each in reader.warnings] == ["one-memory"]

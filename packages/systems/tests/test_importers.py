@@ -29,7 +29,7 @@ MODELS = Path(__file__).parents[3] / "tests" / "models"
 
 
 @pytest.mark.parametrize("name", SEEDS)
-def test_a_file_is_recognised_by_its_content(name: str) -> None:
+def test_a_file_is_recognised_by_its_content_regardless_of_its_name(name: str) -> None:
     for data in SEEDS[name]():
         assert detect(data, "problem.json") == name
         assert [known for known, importer in file_readers().items() if importer.recognises(data)] == [name]

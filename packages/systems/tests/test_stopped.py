@@ -43,7 +43,7 @@ def bodies(name: str) -> Iterator[dict[str, Any]]:
 @pytest.mark.drawn
 @pytest.mark.parametrize("by_clock", [False, True])
 @pytest.mark.parametrize("name", CAPABILITIES)
-def test_a_search_stopped_at_any_check_gives_a_valid_answer(name: str, by_clock: bool) -> None:
+def test_a_search_stopped_at_any_point_returns_a_valid_answer(name: str, by_clock: bool) -> None:
     for body in bodies(name):
         whole = Asks()
         assert stopped(CAPABILITIES[name], body, whole, by_clock=by_clock) == "answered", body

@@ -155,7 +155,7 @@ def serving(*arguments: str, **environment: str) -> Iterator[tuple[str, subproce
         process.stderr.close()
 
 
-def test_a_server_with_a_key_asks_for_it_and_ends_in_order() -> None:
+def test_a_server_with_keys_requires_one_and_shuts_down_in_order() -> None:
     with serving(MEMPLAN_ADMIN_KEY=SECRET) as (port, process):
         with httpx.Client(base_url=f"http://127.0.0.1{port}", trust_env=False, timeout=60) as client:
             assert client.get("/v1/solvers").status_code == 401

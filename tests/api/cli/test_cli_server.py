@@ -77,7 +77,7 @@ def test_an_unreachable_service_is_reported_in_one_line(
     assert err.count("\n") == 1
 
 
-def test_an_interrupt_ends_the_search_there_and_writes_what_it_found(server: Running, tmp_path: Path) -> None:
+def test_an_interrupt_stops_the_search_on_the_service_and_writes_its_best_plan(server: Running, tmp_path: Path) -> None:
     problem, plan = tmp_path / "hard.json", tmp_path / "plan.json"
     problem.write_text(json.dumps(hard_request(31)["problem"]))
     command = [sys.executable, "-m", "memplan.api.cli.main", "plan", str(problem), "-o", str(plan)]

@@ -105,7 +105,7 @@ def test_ids_are_returned_unchanged(server: Running) -> None:
     assert [row["id"] for row in found["placements"]] == ids
 
 
-def test_a_wrong_plan_is_told_what_is_wrong(server: Running) -> None:
+def test_a_wrong_plan_is_answered_with_its_violations(server: Running) -> None:
     rows = [{"id": name, "pool": "default", "offset": 0} for name in ("conv1", "conv2")]
     answer = server.client.post("/v1/verify", json={"problem": PROBLEM_EXAMPLE, "plan": {"placements": rows}})
     assert answer.status_code == 200
@@ -168,7 +168,7 @@ def test_clients_can_be_made_from_the_schema(server: Running) -> None:
     assert len(fields) > 100
 
 
-def test_ranges_and_values_of_symbols_may_come_in_the_query(server: Running) -> None:
+def test_ranges_and_values_of_symbols_can_be_given_in_the_query(server: Running) -> None:
     example = CAPABILITIES["shapes"].example
     query = {"symbol": "n=2..16,b=1..4", "limits": "true", "within": "1048576", "at": "b=2"}
     answer = server.client.post("/v1/shapes", json={"problem": example["problem"]}, params=query)

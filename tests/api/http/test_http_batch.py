@@ -69,7 +69,7 @@ def test_results_are_known_by_the_ids_that_were_given(server: Running) -> None:
     assert [line["id"] for line in results] == ["first", 2, None]
 
 
-def test_an_error_in_one_row_of_a_batch_does_not_affect_the_others(server: Running) -> None:
+def test_an_error_in_one_submission_of_a_batch_does_not_affect_the_others(server: Running) -> None:
     results = ask(
         server,
         one(1),

@@ -99,7 +99,7 @@ def test_its_plan_is_written_in_the_requested_format(server: Running) -> None:
     assert server.client.get(triples["links"]["plan"]).json()[0] == ["conv1", "default", 0]
 
 
-def test_a_table_is_a_job_too_and_terms_may_come_in_the_query(server: Running) -> None:
+def test_tables_can_be_jobs_and_terms_can_be_given_in_the_query(server: Running) -> None:
     said = {"time_limit_s": 3, "priority": -7, "deadline_s": 1000}
     answer = server.client.post("/v1/jobs", content=CSV_EXAMPLE, params=said, headers={"content-type": "text/csv"})
     job = answer.json()

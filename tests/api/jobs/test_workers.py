@@ -114,7 +114,7 @@ def test_a_lease_is_renewed_while_its_job_runs(store: Store) -> None:
         assert ended(store, job_id).attempts == 1
 
 
-def test_a_claim_of_which_its_worker_did_not_hear_is_given_back(
+def test_a_claim_whose_confirmation_was_lost_is_returned_to_the_queue(
     store: Store, ready: Pool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     job_id, claim = submit(store), store.leases.claim
@@ -161,7 +161,7 @@ def test_a_job_that_cannot_be_solved_fails_with_a_sentence(
 
 
 @pytest.mark.parametrize("error", [NotInTimeError("plan: no answer came"), LostWorkersError("plan: no answer came")])
-def test_a_job_without_an_answer_waits_again_with_more_patience_before_it_fails(
+def test_a_job_without_an_answer_is_retried_with_longer_patience_before_it_fails(
     store: Store, ready: Pool, error: Exception
 ) -> None:
     job_id, ready.error = submit(store), error

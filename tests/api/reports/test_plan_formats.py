@@ -141,7 +141,7 @@ def test_the_command_writes_them(file: str, capfd: Captured) -> None:
 
 
 @pytest.mark.parametrize("plan_format", ["tables", "triples", "exir"])
-def test_an_answer_without_placements_is_json_in_every_format(
+def test_an_answer_without_placements_is_json_for_every_requested_format(
     plan_format: str, tmp_path: Path, capfd: Captured
 ) -> None:
     path = tmp_path / "problem.json"

@@ -82,7 +82,7 @@ def test_jobs_are_listed_newest_first_page_by_page(store: Store) -> None:
     assert seen == names[::-1]
 
 
-def test_jobs_are_listed_by_what_is_known_of_them(store: Store) -> None:
+def test_jobs_can_be_listed_by_state_name_and_hash(store: Store) -> None:
     mine = add(store, key_id="mine", name="a", problem_hash=HASH)
     claim(store)
     other = add(store, key_id="other", name="b")

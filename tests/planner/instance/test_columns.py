@@ -136,7 +136,7 @@ def changed(instance: Instance, name: str, column: Column) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", [name for name, column in COLUMNS.items() if column.axis is not Axis.START])
-def test_a_column_makes_a_difference_to_the_hash_where_it_counts(name: str) -> None:
+def test_each_column_affects_the_hash_where_it_affects_plans(name: str) -> None:
     if name == "unit":
         return
     other = replace(MIXED, **changed(MIXED, name, COLUMNS[name]))

@@ -105,7 +105,7 @@ def test_hard_problems_are_packed_at_their_bound_by_short_questions() -> None:
         assert outcome.stop_reason == "proved"
 
 
-def test_numbers_beyond_its_own_are_refused_in_its_log_and_nothing_is_claimed() -> None:
+def test_numbers_too_large_for_the_engine_are_refused_and_nothing_is_claimed() -> None:
     rows = [{"id": k, "size": 2**61 + k, "start": k, "end": k + 2} for k in range(3)]
     (outcome,) = outcomes([Problem.model_validate({"buffers": rows})])
     assert outcome.best is None

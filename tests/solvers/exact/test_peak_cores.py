@@ -99,7 +99,7 @@ def test_no_part_needs_more_than_the_whole(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", [4, 6, 10])
-def test_buffers_that_do_not_fit_around_a_core_join_it_until_the_bound_is_met(seed: int) -> None:
+def test_a_core_grows_by_the_buffers_that_do_not_fit_around_it_until_the_bound_is_met(seed: int) -> None:
     rng = np.random.default_rng(seed)
     start, life = np.cumsum(rng.random(2_000) < 0.5), rng.geometric(0.01, 2_000)
     size = 1 + rng.lognormal(10, 0.7, 2_000).astype(np.int64)

@@ -243,7 +243,7 @@ def test_plans_are_as_good_as_the_best_of_all_orders(seed: int) -> None:
         assert (again.peak, again.kept.moved, again.placements) == (best.peak, 0, best.placements)
 
 
-def test_a_plan_is_kept_while_new_buffers_find_a_place() -> None:
+def test_a_plan_is_kept_while_new_buffers_are_added() -> None:
     old = solve(PROBLEM, time_limit_s=10)
     rows = [*ROWS, {"id": "z", "size": 32, "start": 0, "end": 4, "pools": ["core1"]}]
     grown = Problem.model_validate(FIELDS | {"buffers": rows})

@@ -111,7 +111,7 @@ def test_identical_buffers_are_stacked_in_one_fixed_order() -> None:
         {"pools": [{"base_address": 1, "alignment": 2}]},
     ],
 )
-def test_a_mirror_image_is_left_out_only_where_it_is_as_good(fields: dict[str, object]) -> None:
+def test_a_mirrored_plan_is_excluded_only_if_it_is_as_good(fields: dict[str, object]) -> None:
     rows = ((0, 3, 3), (1, 4, 5), (2, 5, 6))
     assert Boxes(compile_problem(buffers(*rows)), (14,)).mirror() == (1, 2)
     instance = compile_problem(buffers(*rows, **fields))

@@ -50,7 +50,7 @@ def test_a_ring_of_five_is_no_part_and_two_rings_on_each_other_are_two() -> None
     assert (solve(twice).status, solve(twice).peak) == ("optimal", 6)
 
 
-def test_stacked_parts_are_aligned_and_prove_nothing_then() -> None:
+def test_stacked_parts_are_aligned_and_then_prove_nothing() -> None:
     problem = of_conflicts(3, [*combinations(range(3), 2)], alignment=4)
     search = searched(problem)
     assert search.best is not None

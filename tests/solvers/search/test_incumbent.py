@@ -168,7 +168,7 @@ def test_a_buffer_that_is_larger_than_its_pool_is_named() -> None:
     }
 
 
-def test_a_buffer_that_crosses_a_page_wherever_it_lies_is_named() -> None:
+def test_a_buffer_that_crosses_a_page_at_every_offset_is_named() -> None:
     rows = [THREE[0], THREE[1] | {"no_cross": 8, "relative": {"to": "a", "offset": 16}}]
     found = explained(buffers=rows)
     assert found["buffers"] == ("b",)

@@ -96,7 +96,7 @@ def lives(name: str, size: int, start: int, end: int, **more: object) -> dict[st
     return {"id": name, "size": size, "start": start, "end": end, **more}
 
 
-def test_inside_an_object_a_tensor_lies_above_those_that_it_meets() -> None:
+def test_within_an_object_a_tensor_lies_above_those_that_it_conflicts_with() -> None:
     rows = [lives("first", 64, 0, 2), lives("left", 24, 2, 5), lives("right", 16, 3, 4)]
     assert offsets({"buffers": rows}) == {"first": ("default", 0), "left": ("default", 0), "right": ("default", 24)}
 

@@ -148,7 +148,7 @@ def test_a_kernel_writes_each_tensor_of_the_list_that_it_returns() -> None:
     assert first.model_dump()["outputs"] == ("#1", "#2")
 
 
-def test_a_kernel_in_place_reads_what_it_writes() -> None:
+def test_an_in_place_kernel_reads_the_tensor_that_it_writes() -> None:
     found = imported(program([tensor(0), tensor(16)], [0], [1], kernel(0, 1, 1), kernel(1, 0, 1, operator=1)))
     assert found.operations is not None
     assert found.operations.functions["main"].body[1].model_dump()["inputs"] == ("#1", "#0")
@@ -165,7 +165,7 @@ def test_a_view_that_no_instruction_creates_is_recognised_by_its_offset() -> Non
     assert aliases(imported(program(values, [0], [3], kernel(0, 1, 1), kernel(2, 3, 3)))) == {"#2": "#1"}
 
 
-def test_a_placed_value_that_no_kernel_writes_is_state() -> None:
+def test_a_placed_value_that_no_kernel_writes_counts_as_state() -> None:
     found = imported(program([tensor(0), tensor(16), tensor(32)], [0], [2], kernel(0, 1, 2, 2)))
     assert [row.id for row in _persistent(found)] == ["#1"]
 

@@ -50,7 +50,7 @@ def messages(data: bytes, plan: bytes) -> list[str]:
     return [row.message for row in verify(imported.problem, imported.own_plan)]
 
 
-def test_values_share_the_buffer_of_an_input_that_nothing_reads_later() -> None:
+def test_values_reuse_the_buffer_of_an_input_after_its_last_read() -> None:
     plan = printed_plan(kinds(y="AllocateOutput"), "abrcy")
     imported = read_of(model(CHAIN), plan, ModelOptions())
     assert {row.id: (row.start, row.end, row.pools) for row in imported.problem.buffers} == {

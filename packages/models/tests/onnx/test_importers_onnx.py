@@ -271,7 +271,7 @@ def test_functions_whose_nested_calls_grow_exponentially_are_refused() -> None:
         imported(of_graph(whole, functions=[again]))
 
 
-def test_an_output_of_unknown_size_is_left_out_if_it_is_not_read() -> None:
+def test_an_unread_output_of_unknown_size_is_omitted() -> None:
     own = helper.make_node("Own", ["x"], ["t", "unread"], domain="own")
     data = model([own, node("Neg", "t", "y")], [X], [Y])
     with pytest.raises(

@@ -147,7 +147,7 @@ def test_the_range_of_a_symbol_comes_from_the_caller_or_else_from_the_file() -> 
     assert read_symbolic(RELAX, None, {}, ModelOptions(dims={"m": 3})).symbols == {"n": SymbolRange()}
 
 
-def test_a_dimension_may_be_an_expression_of_others() -> None:
+def test_a_dimension_may_be_an_expression_of_other_dimensions() -> None:
     problem = read_symbolic(node("Concat", ["n", 4], ["past + 1", 4], axis=0), None, {"past": SymbolRange(max=99)})
     assert list(problem.symbols) == ["n", "past"]
     assert {str(row.id): row.size for row in problem.buffers}["main/y"] == "64*((16*n + 16*past + 15)//64) + 64"

@@ -55,7 +55,7 @@ def test_the_given_model_is_kept_where_no_form_of_it_is_better(tmp_path: Path, c
     assert target.read_bytes() == KWS
 
 
-def test_a_size_in_which_nothing_fits_is_reported(tmp_path: Path, capfd: Captured) -> None:
+def test_a_size_too_small_for_every_form_is_reported(tmp_path: Path, capfd: Captured) -> None:
     given, target = tmp_path / "kws.tflite", tmp_path / "out.tflite"
     given.write_bytes(KWS)
     assert main(["convert", str(given), "--fit", "20KiB", "-o", str(target), "--time-limit", "2"]) == 1

@@ -52,7 +52,7 @@ def odd(is_int8: bool) -> bytes:
 
 @pytest.mark.parametrize("is_int8", [True, False])
 @pytest.mark.parametrize(("make", "side"), [(odd, 37), (mobilenet_v2, 32), (vgg, 32)])
-def test_points_give_the_same_bits(make: Any, side: int, is_int8: bool) -> None:
+def test_rewritten_points_compute_the_same_bits(make: Any, side: int, is_int8: bool) -> None:
     data = odd(is_int8) if make is odd else make(side, 4, is_int8=is_int8)
     model, result = found_in(data)
     image = image_for(data, side)

@@ -179,7 +179,7 @@ def test_sizes_are_rounded_up_and_equal_after_that() -> None:
     assert offsets(problem((16, 0, 1), (1, 0, 1), (17, 0, 1), alignment=16)) == [48, 32, 0]
 
 
-def test_buffers_planned_offline_stay_and_the_others_are_placed_around_them() -> None:
+def test_offline_planned_buffers_stay_and_the_others_are_placed_around_them() -> None:
     assert offsets(problem((4, 0, 1), (10, 0, 1), (6, 0, 1), b0=8)) == [8, 12, 0]
 
 

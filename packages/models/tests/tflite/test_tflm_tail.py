@@ -53,7 +53,7 @@ def test_kernels_that_are_not_known_are_named() -> None:
 @pytest.mark.parametrize(
     "names", [["NEG"], ["NEG", "RELU"], ["RELU", "NEG", "NEG"], ["NEG"] * 4, ["NEG"] * 5 + ["RELU"]]
 )
-def test_kernels_that_keep_nothing_align_nothing(names: list[str], capfd: pytest.CaptureFixture[str]) -> None:
+def test_kernels_without_persistent_data_need_no_alignment(names: list[str], capfd: pytest.CaptureFixture[str]) -> None:
     runtime = pytest.importorskip("tflite_micro", reason="needs tflite_micro").runtime
     tensors = [tensor(f"t{k}", (4,)) for k in range(len(names) + 1)]
     data = model(subgraph(tensors, [0], [len(names)], [operator(name, [k], [k + 1]) for k, name in enumerate(names)]))

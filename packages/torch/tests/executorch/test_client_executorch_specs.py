@@ -78,7 +78,7 @@ def test_memory_of_submodules_counts_and_stays_free() -> None:
     assert found.bufsizes == (0, 64)
 
 
-def test_memory_of_submodules_counts_without_any_other_spec() -> None:
+def test_the_memory_of_submodules_counts_even_without_other_specs() -> None:
     assert planned(taken=(0, 40, 8)).bufsizes == (0, 40, 8)
 
 

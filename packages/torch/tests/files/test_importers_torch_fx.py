@@ -89,7 +89,7 @@ def test_each_tensor_of_several_is_a_buffer() -> None:
     assert sizes(found) == {"inputs_0": 128, "exp": 128, "max_1:0": 64, "max_1:1": 64, "sin": 64}
 
 
-def test_a_tensor_changed_in_place_is_both_read_and_written() -> None:
+def test_a_tensor_changed_in_place_counts_as_read_and_written() -> None:
     found = read_exported(exported(lambda x: x.exp().add_(1).sin(), X))
     assert statements(found)[1] == ("aten.add_.Tensor", ("exp",), ("exp",))
     assert solve(found.problem).peak == 256

@@ -90,7 +90,7 @@ def test_every_operator_whose_fake_kernel_says_less_than_the_real_one_makes_is_r
     assert both.count > 900
 
 
-def test_a_question_stays_open_where_an_operator_keeps_what_is_not_counted() -> None:
+def test_the_answer_stays_unknown_if_an_operator_keeps_uncounted_bytes() -> None:
     model, inputs = MODELS["two_ways"]()
     given: dict[str, Any] = {"loss": summed, "optimizer": "sgd", "capacity": "1GiB"}
     answer = fits(model, inputs, **given, suggest=True)

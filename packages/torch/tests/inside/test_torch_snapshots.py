@@ -57,7 +57,7 @@ def test_the_simulator_places_each_block_at_the_address_in_the_snapshot(plain: A
     assert device.turns.peak <= device.turns.reserved
 
 
-def test_graphs_in_turns_keep_what_they_made_and_share_the_rest() -> None:
+def test_graphs_that_take_turns_keep_their_outputs_and_share_the_rest() -> None:
     allocator = PlainAllocator()
     for k in (1, 2):
         allocator.place((k, "kept"), 6 * MIB, 3, (0, k))

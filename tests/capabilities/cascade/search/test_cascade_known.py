@@ -200,7 +200,7 @@ def test_points_that_no_time_was_left_to_check_are_counted() -> None:
     assert (result.checked, result.exhausted.unchecked) == ((), len(result.points))
 
 
-def test_a_point_keeps_its_number_when_it_is_chosen() -> None:
+def test_a_point_keeps_its_number_when_it_is_selected_alone() -> None:
     result = cascade(NETWORKS["mobilenet_v1"](), CascadeOptions(macs=1.05))
     assert len(result.points) > 2
     chosen = result.with_plans(2)

@@ -139,7 +139,7 @@ def test_an_answer_may_be_that_no_repair_has_so_few_changes() -> None:
     assert (found.status, found.repairs, found.proved, found.open_questions) == ("none", (), True, 0)
 
 
-def test_a_spilled_buffer_is_counted_where_it_comes_back() -> None:
+def test_a_spilled_buffer_counts_in_the_step_in_which_it_returns() -> None:
     rows = [
         {"id": "kept", "size": 10, "start": 0, "end": 9},
         {"id": "wide", "size": 15, "start": 3, "end": 5},
