@@ -179,6 +179,7 @@ def test_what_a_caller_has_frozen_stays_so_after_an_import() -> None:
 @pytest.mark.parametrize("is_collecting", [True, False])
 def test_an_import_leaves_garbage_collection_as_it_was(is_collecting: bool) -> None:
     was_collecting = gc.isenabled()
+    gc.unfreeze()  # what a command froze, if one was run in this process
     try:
         (gc.enable if is_collecting else gc.disable)()
         with pytest.raises(ModuleNotFoundError):
