@@ -1,47 +1,19 @@
-"""Best fit in time, like ONNX Runtime's memory patterns: blocks go by start into the smallest gap between live ones.
-
-Gaps are counted up to the end of all that was ever placed; where none is large enough, a buffer lies behind what is
-alive.
-"""
+"""Best fit in time order and in whole blocks, like ONNX Runtime's memory patterns."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from math import lcm
-
 from memplan.planner.model.problem import Problem
-from memplan.solvers.reference.tensors import Placed, StopCheck, Tensor, aligned, step, tensors
+from memplan.solvers.reference.best_fit import placed_by_start
+from memplan.solvers.reference.tensors import Placed, StopCheck
 
 _BLOCK = 256
 """The block to which ONNX Runtime rounds sizes and offsets, in bytes, including declared workspaces."""
 
 
 def memory_pattern(problem: Problem, seed: int, stop_check: StopCheck) -> Placed:
-    """Place buffers by start, in whole blocks of 256 bytes.
+    """Place buffers by start, in whole blocks of 256 bytes, into the smallest gap between live ones.
 
     Source: microsoft/onnxruntime, onnxruntime/core/framework/mem_pattern_planner.h: TraceAllocation; workspaces that
     kernels declare (pull request 32071) are buffers like others, alive while their node runs.
     """
-    placements: dict[int, tuple[int, int]] = {}
-    alive: list[tuple[int, int, Tensor]] = []
-    top = 0
-    for tensor in sorted(tensors(problem, stop_check), key=lambda tensor: tensor.start):
-        stop_check()
-        alive = sorted((row for row in alive if row[2].end > tensor.start), key=lambda row: row[:2])
-        size, each = aligned(tensor.size, _BLOCK), lcm(step(problem, tensor, 0), _BLOCK)
-        offset = _offset(((low, high) for low, high, _ in alive), size, each, top)
-        placements[tensor.position] = 0, offset
-        alive.append((offset, offset + size, tensor))
-        top = max(top, offset + size)
-    return Placed(placements)
-
-
-def _offset(taken: Iterable[tuple[int, int]], size: int, each: int, top: int) -> int:
-    """Return the start of the smallest sufficient gap, the lowest of equal ones."""
-    at, gaps = 0, []
-    for low, high in taken:
-        gaps.append((low - aligned(at, each), aligned(at, each)))
-        at = max(at, high)
-    last = aligned(at, each)
-    gaps.append((top - last, last))
-    return min((gap for gap in gaps if gap[0] >= size and gap[0] > 0), default=(0, last))[1]
+    return placed_by_start(problem, stop_check, _BLOCK)
