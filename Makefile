@@ -16,7 +16,7 @@ INSTALL = UV_FIND_LINKS="$$PIP_FIND_LINKS" $(BIN)/uv pip install --quiet --pytho
 # What is compiled for the environment is not compiled again by tests of wheels.
 ONCE = $(if $(shell command -v c++),CXX="'$(BIN)/python' '$(CURDIR)/tests/support/compile_once.py' c++")
 PACKAGES = $(patsubst %,--editable %,. $(patsubst %/pyproject.toml,./%,$(wildcard packages/*/pyproject.toml)))
-BUILT_FROM = pyproject.toml $(wildcard packages/*/pyproject.toml) hatch_build.py $(shell find solvers/core capabilities/*/core packages/*/memplan_*/core -name '*.[ch]pp' -o -name 'build.py')
+BUILT_FROM = pyproject.toml $(wildcard packages/*/pyproject.toml) hatch_build.py $(shell find solvers/core questions/*/core packages/*/memplan_*/core -name '*.[ch]pp' -o -name 'build.py')
 
 .PHONY: demo serve test ledger deep environment
 demo: $(VENV)/service.ready

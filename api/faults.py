@@ -13,7 +13,7 @@ from hashlib import sha256
 from typing import NamedTuple
 
 from memplan.planner.errors import InvalidPlanError, MemplanError, ReaderFaultError
-from memplan.systems.imported import place_of
+from memplan.planner.foreign.imported import place_of
 
 BODY: ContextVar[bytes] = ContextVar("body", default=b"")
 """The body of the current request."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import Field
 
 from memplan.api.reports.plan_formats import PLAN_FORMATS
-from memplan.capabilities.plan.plan import PlanOptions
+from memplan.questions.plan.plan import PlanOptions
 
 if TYPE_CHECKING:
     PlanFormatName = str

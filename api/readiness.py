@@ -12,7 +12,7 @@ import anyio
 import numpy as np
 from anyio import to_thread
 
-from memplan.capabilities.capability.registry import CAPABILITIES
+from memplan.questions.capability.registry import CAPABILITIES
 from memplan.planner.errors import MemplanError
 from memplan.planner.model.problem import Problem
 from memplan.solvers.core.tables import CORE

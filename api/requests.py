@@ -28,14 +28,14 @@ from memplan.api.request_bodies import (
     split_body,
 )
 from memplan.api.settings import Settings
-from memplan.capabilities.capability import Capability, CapabilityOptions, Control
-from memplan.capabilities.capability.wire import read_question
-from memplan.capabilities.inputs.extent import MOST_EXPANDED, Extent, check_expanded
-from memplan.capabilities.inputs.question import Input, Question, read_inputs
-from memplan.capabilities.plan.answers import problem_in_heaps
-from memplan.capabilities.plan.plan import PlanOptions
-from memplan.capabilities.reading import OF_PLANS, Reader, ReadOptions, reading_of_plan, validated, with_reading
-from memplan.capabilities.reading.adapting import adapted, aligned
+from memplan.questions.capability import Capability, CapabilityOptions, Control
+from memplan.questions.capability.wire import read_question
+from memplan.questions.inputs.extent import MOST_EXPANDED, Extent, check_expanded
+from memplan.questions.inputs.question import Input, Question, read_inputs
+from memplan.questions.plan.answers import problem_in_heaps
+from memplan.questions.plan.plan import PlanOptions
+from memplan.questions.reading import OF_PLANS, Reader, ReadOptions, reading_of_plan, validated, with_reading
+from memplan.questions.reading.adapting import adapted, aligned
 from memplan.planner.errors import MAX_SHOWN, FormatError, InputError, OptionError, path_of, sentences_of_options, shown
 from memplan.planner.errors.did_you_mean import unknown_option
 from memplan.planner.formats import memplan_json, minimalloc_csv

@@ -14,7 +14,7 @@ if [ -z "$url" ]; then
     python3 - <<'PYTHON'
 from memplan import solve
 from memplan.api.reports.picture import draw
-from memplan.systems.reading import read_problem
+from memplan.planner.foreign.reading import read_problem
 from onnx import TensorProto, helper
 
 tensors = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [64]) for name in "abc"]

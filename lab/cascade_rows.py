@@ -18,11 +18,11 @@ from typing import Any
 
 from lab.support.cases import run_cases
 from lab.support.measured_networks import MEASURED
-from memplan.capabilities.cascade.cascade import cascade
-from memplan.capabilities.cascade.regions.execution import check_by_value
-from memplan.capabilities.cascade.regions.regions import Cascade
-from memplan.capabilities.cascade.search.options import CascadeOptions, Delivery
-from memplan.capabilities.cascade.search.search import RegionSearch
+from memplan.extensions.cascade.cascade import cascade
+from memplan.extensions.cascade.regions.execution import check_by_value
+from memplan.extensions.cascade.regions.regions import Cascade
+from memplan.extensions.cascade.search.options import CascadeOptions, Delivery
+from memplan.extensions.cascade.search.search import RegionSearch
 from memplan.planner.errors import InvalidPlanError
 from tests.support.cascade_fronts import beaten, fronts_differ
 from tests.support.networks import NETWORKS

@@ -33,8 +33,8 @@ from memplan.planner.formats import FORMATS
 from memplan.planner.model.problem import Problem
 from memplan.solvers.certificates.certify import certify
 from memplan.solvers.portfolio.solve import solve
-from packages.checkers.tests.best_claims import best_goals, false_claims, with_right_capacities
-from packages.checkers.tests.certificate_mutants import mutant
+from memplan.extensions.checkers.tests.best_claims import best_goals, false_claims, with_right_capacities
+from memplan.extensions.checkers.tests.certificate_mutants import mutant
 from tests.support import oracle
 
 PIECES = [*'01-+_., :@$!"[]{}\n\t\x00\u0664', "  ", "e5", "\\u0061", "null", "true", "1e400", "time", "of", "\r\n"]

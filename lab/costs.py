@@ -26,15 +26,15 @@ from unittest.mock import patch
 
 from lab.support.drawn_calls import drawn_inputs
 from lab.support.heavy_bodies import Data, graph, of_file, of_problem, problem, statements
-from memplan.capabilities.capability import Control
-from memplan.capabilities.capability.registry import CAPABILITIES
-from memplan.capabilities.capability.wire import read_body_options, read_question
+from memplan.questions.capability import Control
+from memplan.questions.capability.registry import CAPABILITIES
+from memplan.questions.capability.wire import read_body_options, read_question
 from memplan.planner.errors import InputError, MemplanError, TimeOverError
 from memplan.planner.model.problem import Problem
 from memplan.solvers.portfolio.options import SolveOptions
 from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.search.control import Deadline
-from packages.models.tests.litert_models import random_model
+from memplan.extensions.models.tests.litert_models import random_model
 from packages.tile.tests.small_schedules import drawn_schedule
 
 _MOST_SCHEDULED = 2_000

@@ -25,7 +25,7 @@ from pathlib import Path
 from statistics import geometric_mean, median
 from unittest.mock import patch
 
-from memplan_library.entries import ProblemLibrary
+from memplan.extensions.library.entries import ProblemLibrary
 
 from lab.support.engine_alone import ROOT, EngineRun, cpu_s, measured, problem_called
 from lab.support.kept_results import KeptResults

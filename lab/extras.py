@@ -87,8 +87,8 @@ model = helper.make_model(helper.make_graph(nodes, "small", [value("x")], [value
 assert memplan.solve(memplan.read_problem(model.SerializeToString())).status == "optimal"
 """,
     "mcp": """
-from memplan_mcp.server import tool_of
-from memplan.capabilities.capability.registry import CAPABILITIES
+from memplan.extensions.mcp.server import tool_of
+from memplan.questions.capability.registry import CAPABILITIES
 assert [tool_of(each).name for each in CAPABILITIES.values()] == [*CAPABILITIES]
 """,
     "cluster": """
@@ -101,9 +101,9 @@ with LocalCluster(n_workers=1, threads_per_worker=1, processes=False, dashboard_
 import torch
 from executorch.exir import ExecutorchBackendConfig, to_edge
 from executorch.exir.passes import MemoryPlanningPass
-from memplan_torch.executorch.algorithm import MemplanAlgorithm
-from memplan_torch.executorch.cadence import MemplanCadencePlanning
-from memplan_torch.executorch.order import reordered
+from memplan.extensions.torch.executorch.algorithm import MemplanAlgorithm
+from memplan.extensions.torch.executorch.cadence import MemplanCadencePlanning
+from memplan.extensions.torch.executorch.order import reordered
 exported = torch.export.export(torch.nn.Linear(4, 4), (torch.zeros(1, 4),))
 algorithm = MemplanAlgorithm()
 planning = MemoryPlanningPass(memory_planning_algo=algorithm)

@@ -1,7 +1,7 @@
 """What all questions say about one file, held against each other: `python -m lab.file_invariants [COUNT [SEED]]`.
 
 Every small file of the project comes first: models, dumps, problems, graphs and programs; then models that are drawn,
-in six formats, whose bytes are counted by themselves. `packages/systems/tests/test_file_invariants.py` tries some.
+in six formats, whose bytes are counted by themselves. `extensions/systems/tests/test_file_invariants.py` tries some.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 
-from memplan_library.entries import ProblemLibrary
+from memplan.extensions.library.entries import ProblemLibrary
 
 from lab.support.cases import run_cases
-from packages.systems.tests import foreign_files
-from packages.systems.tests.drawn_files import drawn_file
-from packages.systems.tests.file_invariants import violations
+from memplan.extensions.systems.tests import foreign_files
+from memplan.extensions.systems.tests.drawn_files import drawn_file
+from memplan.extensions.systems.tests.file_invariants import violations
 
 _ROOT = Path(__file__).parents[1]
 _FOLDERS = ("examples", "library")

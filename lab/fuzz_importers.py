@@ -21,8 +21,8 @@ from pathlib import Path
 from memplan.planner.errors import FormatError, InputError
 from memplan.planner.systems import file_readers
 from memplan.planner.verify.verifier import verify
-from memplan.systems.model_options import ModelOptions
-from memplan.systems.reading import model_of_plan, read_as, read_plan_as
+from memplan.planner.foreign.model_options import ModelOptions
+from memplan.planner.foreign.reading import model_of_plan, read_as, read_plan_as
 from tests.support.dump_files import DUMPS, MEMORIES, PACKS, perceptron, recorded
 
 MODELS = Path(__file__).parents[1] / "tests" / "models"
@@ -33,7 +33,7 @@ _HANGS_AFTER_S, _MOST_BYTES = 30, 4 << 30
 
 
 def _onnx() -> list[bytes]:
-    from packages.models.tests import onnx_models
+    from memplan.extensions.models.tests import onnx_models
 
     return [onnx_models.choice(), onnx_models.loop(), onnx_models.scan()]
 
@@ -79,7 +79,7 @@ SEEDS: Mapping[str, Callable[[], list[bytes]]] = {
 
 def _broken_onnx(data: bytes, chance: random.Random) -> bytes:
     """Return a model that is well-formed, with nodes, names, shapes or types changed."""
-    from packages.models.tests import onnx_models
+    from memplan.extensions.models.tests import onnx_models
 
     return onnx_models.changed(data, chance)
 

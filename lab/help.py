@@ -8,7 +8,7 @@ from contextlib import redirect_stdout
 from pathlib import Path
 
 from memplan.api.cli.commands import COMMANDS, Runnable, app, made, runnable
-from memplan.capabilities import QUESTIONS
+from memplan.questions import QUESTIONS
 
 FOLDER = Path(__file__).parent.parent / "api" / "cli" / "texts"
 OWN = [*(name for name in QUESTIONS if name not in COMMANDS), *COMMANDS]

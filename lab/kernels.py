@@ -15,7 +15,7 @@ from contextlib import suppress
 from typing import Any
 
 import torch
-from memplan_torch.inside.kernels import HIDING
+from memplan.extensions.torch.inside.kernels import HIDING
 from torch._subclasses import FakeTensorMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map_only

@@ -17,13 +17,13 @@ from collections import Counter, defaultdict
 from datetime import date
 from pathlib import Path
 
-from memplan_bench.results import read_results
-from memplan_bench.summary import Summary
-from memplan_library.archives import write_file
-from memplan_library.entries import BENCHMARK, EASY, PARTS, VERSION, Entry, ProblemLibrary
-from memplan_library.fingerprints import features, fingerprint
-from memplan_library.judging import KINDS
-from memplan_library.submitting import Finder, submit
+from memplan.extensions.bench.results import read_results
+from memplan.extensions.bench.summary import Summary
+from memplan.extensions.library.archives import write_file
+from memplan.extensions.library.entries import BENCHMARK, EASY, PARTS, VERSION, Entry, ProblemLibrary
+from memplan.extensions.library.fingerprints import features, fingerprint
+from memplan.extensions.library.judging import KINDS
+from memplan.extensions.library.submitting import Finder, submit
 
 from lab.ledger.rows import read_rows
 from lab.support.library_answers import WAYS, answer

@@ -14,11 +14,11 @@ from click import Choice, Command, Group, Option
 
 from memplan.api.cli.commands import made, names
 from memplan.api.cli.flag_names import spelled
-from memplan.capabilities import QUESTIONS
-from memplan.capabilities.capability import Capability
-from memplan.capabilities.capability.registry import CAPABILITIES
-from memplan.capabilities.inputs.question import Input
-from memplan.capabilities.reading import ReadOptions
+from memplan.questions import QUESTIONS
+from memplan.questions.capability import Capability
+from memplan.questions.capability.registry import CAPABILITIES
+from memplan.questions.inputs.question import Input
+from memplan.questions.reading import ReadOptions
 from memplan.planner.systems import System, systems
 
 PAGE = Path(__file__).parent.parent / "docs" / "reference.md"

@@ -54,7 +54,7 @@ def reserved_mb(name: str, side: int, batch: int) -> float:
     """Return what torch's allocator reserves for a training step of a network of timm, in MB."""
     import timm
     import torch
-    from memplan_torch.inside.fits import fits
+    from memplan.extensions.torch.inside.fits import fits
     from torch.nn.functional import cross_entropy
 
     with torch.device("meta"):

@@ -3,7 +3,7 @@
 Draws problems with every constraint kind, and loose plans of them, as `lab.places` does, and opens their pages in
 Debian's Chromium. Read from the page, as text: the badge, also of a plan that was spoiled; how low each buffer could
 lie; the peak of each pool; would it fit, for sizes about the peak, the live bytes and the bound; the bytes alive
-without a buffer. `packages/page/tests/test_page_truth.py` goes through some of the cases.
+without a buffer. `extensions/page/tests/test_page_truth.py` goes through some of the cases.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from memplan_page.file_page import plan_page
+from memplan.extensions.page.file_page import plan_page
 
 from lab.places import Offsets, lives, loose, moved, plan_of, roots
 from lab.support.cases import run_cases
 from memplan import ExplainOptions, Plan, Problem, explain
-from memplan.capabilities.verify.better import beside_best
-from memplan.capabilities.verify.verify import verdict_on
+from memplan.questions.verify.better import beside_best
+from memplan.questions.verify.verify import verdict_on
 from memplan.planner.instance.audit import verify
-from packages.page.tests.browser import Tab, chromium, tab, wait_until
+from memplan.extensions.page.tests.browser import Tab, chromium, tab, wait_until
 from tests.support.families import families
 
 _READ = """(sizes) => {

@@ -11,7 +11,7 @@ import shutil
 import subprocess
 from importlib.resources import as_file
 
-from memplan_page.file_page import STATIC
+from memplan.extensions.page.file_page import STATIC
 
 BUNDLES = {"page": "main.js", "live": "live/main.js"}
 """From the name of a bundle to the module that it begins with."""

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 
 from lab.support.cases import run_cases
 from memplan import Plan, Problem, Verdict, solve
-from memplan.capabilities.verify.verify import verdict_on
+from memplan.questions.verify.verify import verdict_on
 from memplan.planner.instance.audit import verify
 from tests.support.families import families
 from tests.support.tied_problems import draw_tied_problem

@@ -16,10 +16,10 @@ from typing import NamedTuple
 
 from lab.support.cases import run_cases
 from memplan import Target
-from memplan.capabilities.cascade.access.access_graph import AccessGraph
-from memplan.capabilities.schedule.answer import Objective
-from memplan.capabilities.schedule.search.network_search import NetworkSearch
-from memplan.capabilities.schedule.search.networks import network_of
+from memplan.extensions.cascade.access.access_graph import AccessGraph
+from memplan.extensions.schedule.answer import Objective
+from memplan.extensions.schedule.search.network_search import NetworkSearch
+from memplan.extensions.schedule.search.networks import network_of
 from tests.support.networks import Network
 
 Tile = tuple[int, int, int, bool]

@@ -19,9 +19,9 @@ from typing import Any
 
 from memplan.planner.systems import reference_planners
 from memplan.planner.verify.verifier import verify
-from memplan.systems.imported import Imported
-from memplan.systems.model_options import ModelOptions
-from memplan.systems.reading import read_model, read_plan_as
+from memplan.planner.foreign.imported import Imported
+from memplan.planner.foreign.model_options import ModelOptions
+from memplan.planner.foreign.reading import read_model, read_plan_as
 
 Printed = bytes | tuple[bytes, bytes]
 """What a system prints, or a model and what is printed of it."""
@@ -68,7 +68,7 @@ def _listed(numbers: Any) -> str:
 
 
 def litert() -> Iterator[bytes]:
-    from packages.models.tests import tflite_networks
+    from memplan.extensions.models.tests import tflite_networks
 
     for network in (tflite_networks.mobilenet_v1, tflite_networks.mobilenet_v2, tflite_networks.vgg):
         for side in SIDES:

@@ -35,11 +35,11 @@ from pydantic import TypeAdapter, ValidationError
 
 from lab.support.drawn_calls import drawn_call
 from lab.support.served import Served, exchanged, served
-from memplan.capabilities.capability import Capability
-from memplan.capabilities.capability.registry import CAPABILITIES
-from memplan.capabilities.capability.wire import read_body_options, read_question
+from memplan.questions.capability import Capability
+from memplan.questions.capability.registry import CAPABILITIES
+from memplan.questions.capability.wire import read_body_options, read_question
 from memplan.planner.errors import InputError
-from packages.systems.tests.stopping import Asks, stopped
+from memplan.extensions.systems.tests.stopping import Asks, stopped
 
 HERE, THERE = ("clock", "cancelled"), ("limit", "hang-up", "job", "memory")
 _MOMENTS = 20

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_overloads, get_type_hints
 
 import memplan
-from memplan.capabilities import QUESTIONS
-from memplan.capabilities.capability import Capability
-from memplan.capabilities.capability.registry import CAPABILITIES
+from memplan.questions import QUESTIONS
+from memplan.questions.capability import Capability
+from memplan.questions.capability.registry import CAPABILITIES
 
 FILE = Path(memplan.__file__).with_suffix(".pyi")
 _PLAIN = (int, float, str, bool, types.NoneType)
@@ -23,7 +23,7 @@ from collections.abc import Mapping
 from os import PathLike
 from typing import Any, Literal, overload
 
-from memplan.capabilities.capability import Control as Control
+from memplan.questions.capability import Control as Control
 '''
 _GIVEN = "Mapping[str, Any] | str | PathLike[str]"
 """What stands for an input that is read: JSON's objects, and the path of a file."""
@@ -37,7 +37,7 @@ def stub() -> str:
         if name != "solve" and module.startswith("memplan.")  # not what other distributions bring
     }
     rows = [f"from {module} import {name} as {name}" for name, module in modules.items() if name not in QUESTIONS]
-    rows.remove("from memplan.capabilities.capability import Control as Control")
+    rows.remove("from memplan.questions.capability import Control as Control")
     rows += [f"from {kind.__module__} import {kind.__name__}" for kind in _unnamed(modules)]
     questions = [line for name in sorted(QUESTIONS) for line in _question(CAPABILITIES[name])]
     lines = [_HEAD + "\n".join(sorted(set(rows))), "", "__all__: list[str]", "", *questions, "solve = plan", ""]

@@ -13,7 +13,7 @@ from itertools import combinations, permutations
 from typing import Any
 
 from lab.support.cases import run_cases
-from memplan.capabilities.reading.adapting import ProblemOptions, adapted
+from memplan.questions.reading.adapting import ProblemOptions, adapted
 from memplan.planner.liveness import problem_of
 from memplan.planner.liveness.weights import Weight, weights_of
 from memplan.planner.model.problem import Problem

@@ -13,7 +13,7 @@ assert verify(problem, plan).valid
 ```
 
 A name is imported when it is first asked for: importing memplan loads nothing else. Questions and what comes with each
-are rows of `memplan.capabilities`; `python -m lab.stub` writes `__init__.pyi` from all names, for type checkers.
+are rows of `memplan.questions`; `python -m lab.stub` writes `__init__.pyi` from all names, for type checkers.
 """
 
 import gc
@@ -58,7 +58,7 @@ _OTHER_WORDS = {
 @cache
 def _modules() -> dict[str, str]:
     """Return each public name with its module; installed questions bring a function, options and other names."""
-    from memplan.capabilities import forms, questions
+    from memplan.questions import forms, questions
 
     modules = {name: f"memplan.{module}" for module, names in _NAMES.items() for name in names.split()}
     for name, row in questions().items():
@@ -77,7 +77,7 @@ def __getattr__(name: str) -> object:
         did_you_mean = import_module("memplan.planner.errors.did_you_mean").did_you_mean
         near = did_you_mean(name, _modules(), _OTHER_WORDS, 0.75)
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}{near or ' (dir(memplan) lists all)'}")
-    if (row := import_module("memplan.capabilities").questions().get(name)) is not None and row.deprecated:
+    if (row := import_module("memplan.questions").questions().get(name)) is not None and row.deprecated:
         import_module("warnings").warn(
             f"memplan.{name} is deprecated {row.deprecated}", DeprecationWarning, stacklevel=2
         )
@@ -86,7 +86,7 @@ def __getattr__(name: str) -> object:
         return plan
     value = getattr(_imported(_modules()[name]), name)
     if callable(value) and not isinstance(value, type):
-        registry = import_module("memplan.capabilities.capability.registry").CAPABILITIES
+        registry = import_module("memplan.questions.capability.registry").CAPABILITIES
         verified = registry[name].verified if name in registry else None
         value = import_module("memplan.arguments").checked(value, verified)
         value.__module__, value.__qualname__ = __name__, name  # a pickle finds it by these

@@ -163,7 +163,7 @@ def _with_options(signature: inspect.Signature, model: Any, named: Mapping[str, 
     if not more and not isinstance(whole, Mapping):
         return options
     # Imported here: what is read here is known by then.
-    from memplan.capabilities.reading import validated
+    from memplan.questions.reading import validated
 
     return options | {_OPTIONS: validated(model, fields | more)}
 
@@ -171,8 +171,8 @@ def _with_options(signature: inspect.Signature, model: Any, named: Mapping[str, 
 def _read(name: str, arguments: Mapping[str, Any], wrong: Mapping[str, Any]) -> dict[str, Any]:
     """Return the inputs of a question as values, reading those given as paths or JSON objects; raises InputError."""
     # Imported here: most arguments are values.
-    from memplan.capabilities.capability.registry import CAPABILITIES
-    from memplan.capabilities.inputs.question import read_inputs
+    from memplan.questions.capability.registry import CAPABILITIES
+    from memplan.questions.inputs.question import read_inputs
     from memplan.files import contents, named
 
     def read(each: Any, value: Any, question: Mapping[str, Any], reader: Any) -> Any:

@@ -13,7 +13,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from memplan.capabilities.reading import Reader, ReadOptions, validated
+from memplan.questions.reading import Reader, ReadOptions, validated
 from memplan.planner import formats
 from memplan.planner.errors import FileError, InputError, OptionError, ReaderFaultError, shown
 from memplan.planner.errors.did_you_mean import meant

@@ -8,10 +8,10 @@ from types import ModuleType
 from typing import Any
 
 MOVED = {
-    "memplan.capabilities.question": "memplan.capabilities.inputs.question",
-    "memplan.capabilities.registry": "memplan.capabilities.capability.registry",
-    "memplan.capabilities.sizes": "memplan.planner.model.sizes",
-    "memplan.capabilities.wire": "memplan.capabilities.capability.wire",
+    "memplan.questions.question": "memplan.questions.inputs.question",
+    "memplan.questions.registry": "memplan.questions.capability.registry",
+    "memplan.questions.sizes": "memplan.planner.model.sizes",
+    "memplan.questions.wire": "memplan.questions.capability.wire",
     "memplan.planner.together": "memplan.planner.model.application",
 }
 """From the path of a version before to that of this one; all moved in 1.1."""

@@ -1,16 +1,16 @@
 """Extensions: rows that installed distributions add to memplan's own tables by entry points.
 
 A distribution adds to a table by an entry point of the group `memplan.TABLE`, such as
-`[project.entry-points."memplan.systems"]` with `foo = "memplan_foo:SYSTEM"`. A row is all that is imported for it until
+`[project.entry-points."memplan.planner.foreign"]` with `foo = "memplan_foo:SYSTEM"`. A row is all that is imported for it until
 it is used, so its module is a small one. The groups, each with what a row is:
 
-questions: a `memplan.capabilities.Row`, with its package.
-forms: a `memplan.capabilities.Form`, of the problems of a question.
-commands: a `memplan.capabilities.Command`, of the command line, that is no question's.
-clusters: a `memplan.capabilities.Cluster`, of machines that run command lines, by the scheme of their addresses.
-writers: a `memplan.capabilities.Writer`, of files that an answer becomes.
-searches: a `memplan.capabilities.Search`, of answers that memplan alone does not look for.
-views: a `memplan.capabilities.View`, of what writes a page of answers.
+questions: a `memplan.questions.Row`, with its package.
+forms: a `memplan.questions.Form`, of the problems of a question.
+commands: a `memplan.questions.Command`, of the command line, that is no question's.
+clusters: a `memplan.questions.Cluster`, of machines that run command lines, by the scheme of their addresses.
+writers: a `memplan.questions.Writer`, of files that an answer becomes.
+searches: a `memplan.questions.Search`, of answers that memplan alone does not look for.
+views: a `memplan.questions.View`, of what writes a page of answers.
 modules: the name of a module whose names a module of memplan has, `memplan.torch` or `memplan.tvm`.
 systems: a `memplan.planner.systems.System`, whose readers, planners and writers are taken as well.
 planners: a `memplan.planner.systems.ReferencePlanner`.

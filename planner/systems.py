@@ -14,11 +14,11 @@ from memplan.planner.extensions import extensions, imported
 from memplan.planner.fixed import fixed
 
 SYSTEMS: Mapping[str, str] = {
-    "c": "memplan.systems.c.system",
-    "tflm": "memplan.systems.tflm.system",
-    "executorch": "memplan.systems.executorch.system",
-    "cadence": "memplan.systems.cadence.system",
-    "tvm": "memplan.systems.tvm.system",
+    "c": "memplan.planner.foreign.c.system",
+    "tflm": "memplan.extensions.models.tflm.system",
+    "executorch": "memplan.extensions.torch.executorch_planner.system",
+    "cadence": "memplan.extensions.torch.cadence.system",
+    "tvm": "memplan.extensions.tvm.files.system",
 }
 """From a system to the module with its row. Files are recognised in this order."""
 ANY = frozenset({"capacity", "alignment", "cost"})
@@ -89,10 +89,10 @@ class System(NamedTuple):
     other_targets: from a target to what others call it, with spaces between.
     reorders: the function that writes a model with its operations in another order.
     rewrites: the function that returns a model that can be written in parts, as cascades are, a
-        `memplan.capabilities.cascade.writing.ModelInParts`.
-    arena: the module with the rules of its runtime's arena, a `memplan.systems.arena.ArenaRules`.
+        `memplan.extensions.cascade.writing.ModelInParts`.
+    arena: the module with the rules of its runtime's arena, a `memplan.planner.foreign.arena.ArenaRules`.
     deploys: the function that brings a model into the form with the smallest arena: `(file, options, running)` of
-        `memplan.capabilities.convert` to its `Converted`.
+        `memplan.questions.convert` to its `Converted`.
     """
 
     name: str

@@ -68,14 +68,14 @@ _WAITING = {
         *("tests/api/workers", "tests/packaging/test_deployment.py", "tests/api/cli/test_cli_keys.py"),
         *("tests/solvers/portfolio/test_subprocess_solver.py", "tests/solvers/portfolio/test_watchdog.py"),
         *("tests/api/cli/test_cli_process.py", "tests/api/http/test_limits.py"),
-        "packages/bench/tests/test_bench_measuring.py",
+        "extensions/bench/tests/test_bench_measuring.py",
     ),
 }
 """Tests with clocks or many processes, which wait more than they work: one process runs all of a group, at first."""
 _GROUPS = _WAITING | {
-    "exports": ("packages/torch/tests/executorch", "tests/packaging/test_docs.py"),
+    "exports": ("extensions/torch/tests/executorch", "tests/packaging/test_docs.py"),
     "seeds": ("tests/seeds",),
-    "pages": ("packages/page/tests/test_page",),
+    "pages": ("extensions/page/tests/test_page",),
     "stores": (
         "tests/api/store",
         "tests/api/jobs",

@@ -9,9 +9,9 @@ from itertools import chain
 
 import pytest
 
-from memplan.capabilities.explain.explain import explain
-from memplan.capabilities.explain.values import ExplainOptions
-from memplan.capabilities.plan.plan import PlanOptions, plan
+from memplan.questions.explain.explain import explain
+from memplan.questions.explain.values import ExplainOptions
+from memplan.questions.plan.plan import PlanOptions, plan
 from memplan.planner.instance.audit import verify
 from memplan.planner.model.constraints.kinds import KINDS as CONSTRAINT_KINDS
 from memplan.planner.model.problem import Problem

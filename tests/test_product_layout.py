@@ -25,17 +25,17 @@ MANY_IMPORTS = {
     "api/requests.py",
     "api/service/plan_service.py",
     # Models, graphs and access maps are read, searched, planned and listed in one answer.
-    "capabilities/cascade/cascade.py",
-    "capabilities/cascade/writing.py",
+    "extensions/cascade/cascade.py",
+    "extensions/cascade/writing.py",
     # One question has several parts, each of a search of its own.
-    "capabilities/check/check.py",
-    "capabilities/explain/explain.py",
-    "capabilities/sweep/combinations.py",
-    "capabilities/verify/verify.py",
+    "questions/check/check.py",
+    "questions/explain/explain.py",
+    "questions/sweep/combinations.py",
+    "questions/verify/verify.py",
     # Studies put searches, bounds, verifier and engines together, which are rooms of their own.
     "solvers/certificates/certify.py",
-    "capabilities/explain/reasons/reasoning.py",
-    "capabilities/plan/replanning/replan.py",
+    "questions/explain/reasons/reasoning.py",
+    "questions/plan/replanning/replan.py",
 }
 
 

@@ -10,8 +10,8 @@ from memplan.api.options import Options
 from memplan.api.service.cache.compiled_problem import CompiledProblem
 from memplan.api.service.plan_service import answer_of
 from memplan.arguments import checked
-from memplan.capabilities.capability import Answer, Capability, Control, Deadline, SearchOptions
-from memplan.capabilities.inputs import PROBLEM
+from memplan.questions.capability import Answer, Capability, Control, Deadline, SearchOptions
+from memplan.questions.inputs import PROBLEM
 from memplan.planner.errors import InvalidPlanError
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem

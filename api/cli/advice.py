@@ -9,8 +9,8 @@ import click
 
 from memplan.api.cli.flag_names import as_flag
 from memplan.api.cli.flags import Argument, flag_of
-from memplan.capabilities.capability import Capability
-from memplan.capabilities.capability.registry import CAPABILITIES
+from memplan.questions.capability import Capability
+from memplan.questions.capability.registry import CAPABILITIES
 from memplan.planner.errors import InputError
 
 _ADVISED = r"`memplan ([a-z-]+)((?: --[^`]*)?)`"

@@ -11,13 +11,13 @@ import click
 
 from memplan.api.cli.help import SectionedCommand, SectionedGroup
 from memplan.api.cli.texts import written
-from memplan.capabilities import Command, Row, questions
+from memplan.questions import Command, Row, questions
 from memplan.planner import __version__
 from memplan.planner.extensions import extensions
 
 if TYPE_CHECKING:
     from memplan.api.cli.from_capability import CommandExtras
-    from memplan.capabilities.capability import Capability
+    from memplan.questions.capability import Capability
 
 COMMANDS = {
     "examples": "local.examples",
@@ -129,7 +129,7 @@ def _of_typer(name: str, command: Any) -> click.Command:
 def capability_of(name: str) -> tuple[Capability[Any], CommandExtras]:
     """Return the capability of a command, and the extras of that command."""
     from memplan.api.cli.from_capability import CommandExtras
-    from memplan.capabilities.capability.registry import CAPABILITIES
+    from memplan.questions.capability.registry import CAPABILITIES
 
     module = questions()[name].command
     extras = CommandExtras() if module is None else import_module(f"{__package__}.local.{module}").LOCAL

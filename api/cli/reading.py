@@ -14,9 +14,9 @@ from memplan.api.cli.advice import CommandLine
 from memplan.api.cli.flag_names import as_flag, dashed, spelled
 from memplan.api.cli.flags import Argument, Flag, in_texts
 from memplan.api.cli.streams import STANDARD, read_as, read_bytes, say
-from memplan.capabilities.capability import Capability
-from memplan.capabilities.inputs.question import Input, Question, read_inputs
-from memplan.capabilities.reading import OF_PLANS, Reader, ReadOptions, reading_of_plan
+from memplan.questions.capability import Capability
+from memplan.questions.inputs.question import Input, Question, read_inputs
+from memplan.questions.reading import OF_PLANS, Reader, ReadOptions, reading_of_plan
 from memplan.planner.errors import FileError, InputError, Option, OptionError, ProblemError, shown
 from memplan.planner.model.problem import Problem
 

@@ -10,8 +10,8 @@ import httpx
 
 from memplan.api.client.http_async import PATIENCE_S, AsyncClient
 from memplan.api.client.values import AwayError, ServiceError
-from memplan.capabilities.capability import Capability, CapabilityOptions, Control
-from memplan.capabilities.inputs.question import Question
+from memplan.questions.capability import Capability, CapabilityOptions, Control
+from memplan.questions.inputs.question import Question
 from memplan.planner.errors import InputError, shown
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem

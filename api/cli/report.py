@@ -11,7 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from memplan.api.reports.solver_facts import OF_OTHERS, SolverFacts
-from memplan.capabilities.plan.answers import headline
+from memplan.questions.plan.answers import headline
 from memplan.planner.bounds.lower_bound import live_bytes
 from memplan.planner.errors import shown
 from memplan.planner.instance.compile import compile_problem

@@ -12,8 +12,8 @@ from typing import Any
 
 from memplan.api.cli.advice import flags_for
 from memplan.api.cli.flag_names import spelled
-from memplan.capabilities import FORMER_NAMES
-from memplan.capabilities.capability.registry import CAPABILITIES
+from memplan.questions import FORMER_NAMES
+from memplan.questions.capability.registry import CAPABILITIES
 from memplan.planner.errors import OptionError
 from memplan.planner.errors.did_you_mean import OtherWords, meant, other_words
 from memplan.planner.errors.extras import more_of_systems

@@ -30,11 +30,11 @@ from memplan.api.client.values import (
 from memplan.api.options import NO_OPTIONS, Options
 from memplan.api.service.cache.canonical_plan import translated
 from memplan.api.service.cache.compiled_problem import CompiledProblem
-from memplan.capabilities.capability import Capability, CapabilityOptions
-from memplan.capabilities.capability.registry import CAPABILITIES
-from memplan.capabilities.capability.wire import written_body
-from memplan.capabilities.inputs.question import Question
-from memplan.capabilities.reading import validated
+from memplan.questions.capability import Capability, CapabilityOptions
+from memplan.questions.capability.registry import CAPABILITIES
+from memplan.questions.capability.wire import written_body
+from memplan.questions.inputs.question import Question
+from memplan.questions.reading import validated
 from memplan.planner.errors import InputError, sentences, shown
 from memplan.planner.formats.memplan_json import parse, read_plan
 from memplan.planner.model.plan import Plan

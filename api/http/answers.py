@@ -14,9 +14,9 @@ from pydantic import TypeAdapter
 from memplan.api.http.app_state import Service
 from memplan.api.reports.plan_formats import PLAN_FORMATS
 from memplan.api.request_bodies import JSON
-from memplan.capabilities.capability import Capability
-from memplan.capabilities.capability.registry import CAPABILITIES
-from memplan.capabilities.capability.selection import FIELDS, Selection
+from memplan.questions.capability import Capability
+from memplan.questions.capability.registry import CAPABILITIES
+from memplan.questions.capability.selection import FIELDS, Selection
 from memplan.planner.errors import OptionError, shown
 
 FAILED = 417

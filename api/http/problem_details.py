@@ -25,9 +25,9 @@ from memplan.api.refusals import RefusalError, UnavailableError
 from memplan.api.request_bodies import MediaTypeError, TooLargeError
 from memplan.api.store.errors import StoreError
 from memplan.api.workers.task import LostWorkersError
-from memplan.capabilities import FORMER_NAMES
-from memplan.capabilities.capability.registry import CAPABILITIES
-from memplan.capabilities.reading import ReadOptions
+from memplan.questions import FORMER_NAMES
+from memplan.questions.capability.registry import CAPABILITIES
+from memplan.questions.reading import ReadOptions
 from memplan.planner.errors import FormatError, InputError, OptionError, TimeOverError, sentences_of_options, shown
 from memplan.planner.errors.did_you_mean import KNOWN_FIELDS, OtherWords, meant
 from memplan.planner.errors.ways import ways

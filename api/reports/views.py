@@ -10,7 +10,7 @@ from memplan.planner.errors.extras import VIEWS, MissingPackageError, missing
 from memplan.planner.extensions import extensions
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
-from memplan.systems.program_names import NO_NAMES, ProgramNames
+from memplan.planner.foreign.program_names import NO_NAMES, ProgramNames
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from memplan.api.store.job import WorkAnswer
 from memplan.api.workers.forked import run_forked
 from memplan.api.workers.task import LostWorkersError, Task
 from memplan.api.workers.workers import Workers
-from memplan.capabilities.capability import Control
+from memplan.questions.capability import Control
 from memplan.solvers.search.control import Deadline
 
 _ANSWER_S = 0.25

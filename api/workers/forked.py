@@ -22,7 +22,7 @@ from memplan.planner.errors import FormatError, InputError, ReaderFaultError, Ti
 from memplan.solvers.processes.child import memory_in_use, reading_memory
 from memplan.solvers.processes.harden import write_no_file
 from memplan.solvers.search.control import Control
-from memplan.systems.imported import reader_fault
+from memplan.planner.foreign.imported import reader_fault
 
 _LOOK_EVERY_S = 0.02
 _PART = 1 << 16

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from memplan.api.workers.task import TaskControl
-from memplan.capabilities.plan.reason import REASON_S, with_reason
+from memplan.questions.plan.reason import REASON_S, with_reason
 from memplan.planner.instance.instance import Instance
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem

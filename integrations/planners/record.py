@@ -1,7 +1,7 @@
 """What is kept of original planners: `python -m integrations.planners.record inputs`, PLANNER OFFSETS, or compare.
 
 `inputs` prints the inputs that the programs beside this read, a line each. With the lines that one of them printed, in
-the file OFFSETS, PLANNER's hashes are written into packages/systems/tests/runtime_planners.json, which tests hold the
+the file OFFSETS, PLANNER's hashes are written into extensions/systems/tests/runtime_planners.json, which tests hold the
 reference planners against. `compare NAME=PROGRAM...` runs programs made of planners.cpp twice, on plans of the system
 and on memplan's in its interface, verifies all, and writes table.json.
 """
@@ -17,8 +17,8 @@ from pathlib import Path
 from integrations.tables import record
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
-from memplan.systems.imported import plan_of
-from packages.systems.tests.planner_inputs import Row, digest, planner_input
+from memplan.planner.foreign.imported import plan_of
+from memplan.extensions.systems.tests.planner_inputs import Row, digest, planner_input
 
 RECORD = Path(__file__).parents[2] / "packages" / "systems" / "tests" / "runtime_planners.json"
 COUNTS = (100, 1000)

@@ -22,7 +22,7 @@ from tvm.relax.frontend import nn as relax_nn
 from tvm.relax.frontend.onnx import from_onnx
 from tvm.relax.frontend.torch import from_exported_program
 
-from packages.torch.tests import torch_zoo
+from memplan.extensions.torch.tests import torch_zoo
 
 warnings.simplefilter("ignore")
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import tvm
 import tvm_ffi
-from memplan_tvm.lift import temporaries
+from memplan.extensions.tvm.lift import temporaries
 from tvm import relax
 from tvm.ir import IRModule
 

@@ -20,7 +20,7 @@ from dataclasses import replace
 from functools import partial
 from statistics import geometric_mean
 
-from memplan_bench.clusters import executor_on
+from memplan.extensions.bench.clusters import executor_on
 
 from lab.ledger.answers import ROOT, is_here, lacking
 from lab.ledger.asking import TIMES, compare, recorded

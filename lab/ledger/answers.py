@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from memplan_library.archives import unpack
+from memplan.extensions.library.archives import unpack
 
 from lab.ledger.rows import WORK_PER_S, Answer
 from lab.support import hard_suite

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from memplan_library.entries import Entry, ProblemLibrary
+from memplan.extensions.library.entries import Entry, ProblemLibrary
 
 from lab.ledger.answers import FOLDERS
 from lab.ledger.rows import WORK_PER_S, Row

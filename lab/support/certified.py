@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem, Profile
 from memplan.solvers.certificates.certify import Certificate
-from packages.checkers.tests.best_claims import best_goals, is_claim_of
+from memplan.extensions.checkers.tests.best_claims import best_goals, is_claim_of
 from tests.support import oracle
 from tests.support.random_problems import random_problem
 from tests.support.reasons import grown

@@ -14,15 +14,15 @@ from lab.support.feature_pairs import FEATURES, Case
 from lab.support.heavy_bodies import Data, graph, of_file, of_problem, statements, written
 from memplan.api.request_bodies import JSON
 from memplan.api.requests import head_of, parse_request
-from memplan.capabilities.capability.registry import CAPABILITIES
+from memplan.questions.capability.registry import CAPABILITIES
 from memplan.planner.errors import InputError
 from memplan.planner.formats import FORMATS
 from memplan.planner.model.problem import Problem
 from memplan.solvers.portfolio.options import SolveOptions
 from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.search.control import Control
-from packages.models.tests.litert_models import random_model
-from packages.systems.tests import foreign_files
+from memplan.extensions.models.tests.litert_models import random_model
+from memplan.extensions.systems.tests import foreign_files
 from packages.tile.tests.small_schedules import drawn_schedule
 from tests.support import symbolic
 from tests.support.meeting_kinds import KINDS

@@ -12,7 +12,7 @@ from typing import Any
 
 from lab.support.heavy_bodies import bank, graph, problem
 from memplan.api.http.openapi import PROBLEM_EXAMPLE
-from memplan.capabilities.capability.registry import CAPABILITIES
+from memplan.questions.capability.registry import CAPABILITIES
 from memplan.planner.systems import file_readers
 
 Drawn = tuple[str, bytes]

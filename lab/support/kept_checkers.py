@@ -8,8 +8,8 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from packages.checkers.tests.checkers import CHECKER, CHECKERS
-from packages.checkers.tests.proved_checker import VERIFIED
+from memplan.extensions.checkers.tests.checkers import CHECKER, CHECKERS
+from memplan.extensions.checkers.tests.proved_checker import VERIFIED
 
 _C = Path(__file__).parent / "batch.c"
 _LOOP = """

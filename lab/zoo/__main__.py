@@ -22,7 +22,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from memplan_bench.clusters import executor_on
+from memplan.extensions.bench.clusters import executor_on
 
 from lab.support.apart import there
 from lab.zoo import table

@@ -15,46 +15,46 @@ PACKAGES: Mapping[str, tuple[str, ...]] = {
     ),
     "postgres": ("psycopg",),
     "onnx": ("onnx",),
-    "mcp": ("memplan_mcp", "mcp"),
+    "mcp": ("memplan.extensions.mcp", "mcp"),
     "cluster": ("distributed", "ray", "grpc"),
     "executorch": ("executorch",),
     "runtimes": ("onnxruntime", "ai_edge_litert"),
     "peers": ("omnimalloc",),
     "tile": ("memplan_tile",),
-    "systems": ("memplan_systems",),
-    "library": ("memplan_library",),
-    "bench": ("memplan_bench",),
-    "page": ("memplan_page",),
-    "recompute": ("memplan_recompute",),
-    "objects": ("memplan_objects",),
-    "prices": ("memplan_prices",),
-    "differing": ("memplan_differing", "memplan_prices"),
-    "torch": ("memplan_torch",),
-    "tvm": ("memplan_tvm", "tvm"),
-    "models": ("memplan_models",),
+    "systems": ("memplan.extensions.systems",),
+    "library": ("memplan.extensions.library",),
+    "bench": ("memplan.extensions.bench",),
+    "page": ("memplan.extensions.page",),
+    "recompute": ("memplan.extensions.recompute",),
+    "objects": ("memplan.extensions.objects",),
+    "prices": ("memplan.extensions.prices",),
+    "differing": ("memplan.extensions.differing", "memplan.extensions.prices"),
+    "torch": ("memplan.extensions.torch",),
+    "tvm": ("memplan.extensions.tvm", "tvm"),
+    "models": ("memplan.extensions.models",),
 }
 """The importable packages that each extra installs."""
 COMMANDS: Mapping[str, str] = {
-    "library": "memplan_library",
-    "fits": "memplan_torch",
-    "bench": "memplan_bench",
-    "mcp": "memplan_mcp",
+    "library": "memplan.extensions.library",
+    "fits": "memplan.extensions.torch",
+    "bench": "memplan.extensions.bench",
+    "mcp": "memplan.extensions.mcp",
 }
 """The packages that provide a command."""
 SEARCHES: Mapping[str, str] = {
-    "recompute": "memplan_recompute",
-    "objects": "memplan_objects",
-    "heaps": "memplan_objects",
-    "differing": "memplan_differing",
+    "recompute": "memplan.extensions.recompute",
+    "objects": "memplan.extensions.objects",
+    "heaps": "memplan.extensions.objects",
+    "differing": "memplan.extensions.differing",
 }
 """The packages that provide a search."""
-PRICES = "memplan_prices"
+PRICES = "memplan.extensions.prices"
 """The package that searches for the least price of shared bytes and banks, and proves it."""
-CLUSTERS = "memplan_bench"
+CLUSTERS = "memplan.extensions.bench"
 """The package that runs command lines on clusters."""
-PROGRAMS = "memplan_models"
+PROGRAMS = "memplan.extensions.models"
 """The package that writes cascades as programs in C."""
-VIEWS = "memplan_page"
+VIEWS = "memplan.extensions.page"
 """The package that renders answers as pages."""
 OF_SYSTEMS = ("models", "systems", "torch")
 """The extras whose packages provide systems: file readers, planners, and targets of `convert`."""

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from math import isclose
 from typing import Any, Literal
 
-from memplan.checkers import check as checker
+from memplan.extensions.checkers import check as checker
 from memplan.planner.errors import OptionError, shown
 from memplan.planner.errors.extras import PRICES, is_installed, missing
 from memplan.planner.extensions import imported

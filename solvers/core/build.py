@@ -22,7 +22,7 @@ FLAGS = (
     *("-fno-unwind-tables", "-fno-asynchronous-unwind-tables"),
 )
 """Compiler flags; fused multiply-add is off, so that answers are identical on all machines. Nothing unwinds."""
-_PLACES = ("core", "solvers/core", "capabilities/*/core")
+_PLACES = ("core", "solvers/core", "questions/*/core")
 """Where a package has C++ sources."""
 _SOURCES = ("*.cpp", "*.hpp", "*.h")
 

@@ -141,9 +141,9 @@ _OWN = (
     SolverRow(
         "prices",
         "pairs with a price: few places exactly, annealed ejection, cuts from cliques; a pool for each buffer",
-        "memplan_prices.search:solve",
+        "memplan.extensions.prices.search:solve",
         can=EVERYTHING | {"banks", "bank-weights", "reuse", "clearances"},
-        needs=("memplan_prices",),
+        needs=("memplan.extensions.prices",),
         is_trusted=True,
         at_most=4_000,
         must_have=frozenset({"cost"}),
@@ -151,9 +151,9 @@ _OWN = (
     SolverRow(
         "price-bounds",
         "cuts from cliques for very many pairs with a price, by HiGHS",
-        "memplan_prices.bounds:solve",
+        "memplan.extensions.prices.bounds:solve",
         can=EVERYTHING | {"banks", "bank-weights", "reuse", "clearances"},
-        needs=("highspy", "memplan_prices"),
+        needs=("highspy", "memplan.extensions.prices"),
         is_isolated=True,
         is_trusted=True,
         at_most=4_000,

@@ -31,7 +31,7 @@ PORTFOLIO = (
 """The stages of `auto`, in order; the solvers of a stage run side by side."""
 _OPENING = replace(registry.BY_NAME["greedy"], where="memplan.solvers.heuristics.greedy:begin")
 """The quick orders before an exact search, which is better at difficult problems."""
-_PRICES_FIRST = replace(registry.BY_NAME["prices"], where="memplan_prices.search:begin")
+_PRICES_FIRST = replace(registry.BY_NAME["prices"], where="memplan.extensions.prices.search:begin")
 """The quick part of the price search, which then runs alone except for engines."""
 _MANY_PRICES = 600
 """The number of priced pairs above which bounds are searched beside plans."""
@@ -75,7 +75,7 @@ def chosen(instance: Instance, solver: str) -> list[list[SolverRow]]:
 
 
 def _is_of_pieces(instance: Instance) -> bool:
-    return bool(imported("memplan_prices.pieces:suits")(instance))
+    return bool(imported("memplan.extensions.prices.pieces:suits")(instance))
 
 
 def _suits(row: SolverRow, instance: Instance) -> bool:

@@ -16,8 +16,8 @@ import pytest
 import memplan
 from lab.stub import FILE, stub
 from memplan import Buffer, FileError, InputError, OptionError, Pool, Problem, solve
-from memplan.capabilities import QUESTIONS
-from memplan.capabilities.capability.registry import CAPABILITIES
+from memplan.questions import QUESTIONS
+from memplan.questions.capability.registry import CAPABILITIES
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES, MODEL = ROOT / "examples", ROOT / "tests" / "models" / "view.tflite"

@@ -23,7 +23,7 @@ from memplan.planner.model.problem import Problem
 from memplan.planner.operations.graph import write_graph
 from memplan.planner.operations.operations import operations_from
 from memplan.solvers.portfolio.solve import solve
-from packages.models.tests import onnx_models, tflite_networks
+from memplan.extensions.models.tests import onnx_models, tflite_networks
 from tests.support import networks, public_problems
 from tests.support.server import Running
 

@@ -45,7 +45,7 @@ def test_packages_import_only_documented_modules_of_memplan(name: str) -> None:
 
 
 def test_the_checkers_need_only_the_standard_library() -> None:
-    used = {each.partition(".")[0] for each in imports(PACKAGES["checkers"] / "memplan_checkers")}
+    used = {each.partition(".")[0] for each in imports(PACKAGES["checkers"] / "memplan.extensions.checkers")}
     assert used <= sys.stdlib_module_names
     about = tomllib.loads((PACKAGES["checkers"] / "pyproject.toml").read_text(encoding="utf-8"))
     assert about["project"]["dependencies"] == []

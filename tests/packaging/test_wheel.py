@@ -124,11 +124,11 @@ def test_the_wheel_of_a_package_with_kernels_has_their_library(tmp_path: Path, i
     if is_from_source_archive:
         with tarfile.open(build(project, "sdist", tmp_path / "source")) as archive:
             archive.extractall(tmp_path, filter="data")
-        (project,) = tmp_path.glob("memplan_recompute-*")
+        (project,) = tmp_path.glob("memplan.extensions.recompute-*")
     made = build(project, "wheel", tmp_path / "wheel")
     with zipfile.ZipFile(made) as wheel:
         built = [name for name in wheel.namelist() if name.endswith(SUFFIX)]
-    assert built == [f"memplan_recompute/core/built/memplan_recompute{SUFFIX}"]
+    assert built == [f"memplan.extensions.recompute/core/built/memplan_recompute{SUFFIX}"]
     assert "-py3-none-" in made.name
     assert platform.machine() in made.name
 

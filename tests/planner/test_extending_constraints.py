@@ -59,7 +59,7 @@ HELD = """
 from memplan import Problem, solve, verify
 from memplan.solvers.certificates.certify import certify
 from memplan.planner.model.placement_table import PlacementTable
-from memplan.capabilities.explain.reasons.reasoning import reason_of
+from memplan.questions.explain.reasons.reasoning import reason_of
 from memplan.solvers.search.control import Control
 
 def problem_of(first, **more):

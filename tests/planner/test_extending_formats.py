@@ -99,13 +99,13 @@ print("used")
 """
 IMPORTER = '''"""Dumps of a toy compiler: a line of id, first and last step, and bytes for each tensor."""
 
-from memplan.systems.imported import problem_of, refuse_dims
-from memplan.systems.imported import Imported
-from memplan.systems.model_options import ModelOptions
+from memplan.planner.foreign.imported import problem_of, refuse_dims
+from memplan.planner.foreign.imported import Imported
+from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.systems import FileReader, System
 
 IS_TOY = lambda data: data.startswith(b"TOY")
-READER = FileReader("toy", IS_TOY, "memplan.systems.toy.system", suffixes=(".toy",))
+READER = FileReader("toy", IS_TOY, "memplan.planner.foreign.toy.system", suffixes=(".toy",))
 SYSTEM = System(name="toy", title="toy", readers=(READER,))
 
 
@@ -116,7 +116,7 @@ def read(data: bytes, options: ModelOptions) -> Imported:
     buffers = [{"id": row[0], "start": int(row[1]), "end": int(row[2]) + 1, "size": int(row[3])} for row in rows]
     return Imported(problem_of(buffers, ["ram"]))
 '''
-IN_IMPORTERS: Patch = {"planner/systems.py": [('    "tvm":', '    "toy": "memplan.systems.toy.system",\n    "tvm":')]}
+IN_IMPORTERS: Patch = {"planner/systems.py": [('    "tvm":', '    "toy": "memplan.planner.foreign.toy.system",\n    "tvm":')]}
 TOY = [("", '"""A toy."""\n')]
 USE_IMPORTER = """
 from pathlib import Path
@@ -139,7 +139,7 @@ print("used")
         ("a two-way format", {"planner/formats/NAME.py", *IN_TABLE, "tests/planner/formats/test_formats_NAME.py"}),
         (
             "an importer",
-            {"systems/NAME/system.py", *IN_IMPORTERS, "tests/systems/NAME/test_importers_NAME.py"},
+            {"planner/foreign/NAME/system.py", *IN_IMPORTERS, "tests/planner/foreign/NAME/test_importers_NAME.py"},
         ),
     ],
 )
@@ -154,7 +154,7 @@ def test_the_guide_lists_three_files(title: str, files: set[str]) -> None:
     ("patch", "use"),
     [
         ({"planner/formats/lines.py": [("", FORMAT)], **IN_TABLE}, USE_FORMAT),
-        ({"systems/toy/__init__.py": TOY, "systems/toy/system.py": [("", IMPORTER)], **IN_IMPORTERS}, USE_IMPORTER),
+        ({"planner/foreign/toy/__init__.py": TOY, "planner/foreign/toy/system.py": [("", IMPORTER)], **IN_IMPORTERS}, USE_IMPORTER),
     ],
     ids=["format", "importer"],
 )

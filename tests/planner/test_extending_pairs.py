@@ -153,11 +153,11 @@ print("held")
 
 STUDIES = """
 from memplan import Explanation, Plan, Problem, solve, verify
-from memplan.capabilities.explain.values import ExplainOptions
-from memplan.capabilities.explain.reasons.reasoning import reason_of
+from memplan.questions.explain.values import ExplainOptions
+from memplan.questions.explain.reasons.reasoning import reason_of
 from memplan.solvers.certificates.certify import certify
-from memplan.capabilities.plan.replanning.replan import replan
-from memplan.capabilities.explain.what_if import what_if
+from memplan.questions.plan.replanning.replan import replan
+from memplan.questions.explain.what_if import what_if
 from memplan.solvers.search.control import Control
 
 rows = [{"id": k, "size": 4, "start": 2 * k, "end": 2 * k + 1} for k in range(2)]

@@ -274,7 +274,7 @@ def test_s0_18_solvers_and_other_planners_are_listed_with_their_features(http: H
     planners = {row["name"] for row in solvers if row["name"].startswith("reference:")}
     of_tvm = {name for name in planners if "tvm" in name}
     assert len(of_tvm) >= 5
-    assert len(planners) >= (21 if is_installed("memplan_systems") else 10)
+    assert len(planners) >= (21 if is_installed("memplan.extensions.systems") else 10)
     assert len([row for row in solvers if not row["name"].startswith("reference:")]) >= 12
     assert all(row["can"] for row in solvers)
 

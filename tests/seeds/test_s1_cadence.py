@@ -16,7 +16,7 @@ POSITION_BASED = "reference:cadence-position-based-greedy-with-hierarchy"
 BY_SIZE = "reference:cadence-greedy-by-size-with-hierarchy"
 BOTH = (POSITION_BASED, BY_SIZE)
 EXIR = "executorch.exir.memory_planning"
-INSIDE = "memplan_torch.executorch"
+INSIDE = "memplan.extensions.torch.executorch"
 """What the extra executorch brings beside ExecuTorch."""
 
 
@@ -160,7 +160,7 @@ def planned(edge: Any, **options: Any) -> Any:
     """Return the algorithm that planned a program, once it has, and the program's PassResult became a buffer."""
     from executorch.exir import ExecutorchBackendConfig
     from executorch.exir.passes import MemoryPlanningPass
-    from memplan_torch.executorch.algorithm import MemplanAlgorithm
+    from memplan.extensions.torch.executorch.algorithm import MemplanAlgorithm
 
     algorithm = MemplanAlgorithm()
     planning = MemoryPlanningPass(memory_planning_algo=algorithm, **options)
@@ -258,7 +258,7 @@ def test_s1_12_constraints_of_passes_hold() -> None:
     import torch
     from executorch.backends.cadence.aot import memory_constraints, memory_planning_algo, utils
     from executorch.exir.tensor import TensorSpec
-    from memplan_torch.executorch.cadence import MemplanCadenceAlgorithm
+    from memplan.extensions.torch.executorch.cadence import MemplanCadenceAlgorithm
 
     config = utils.MemoryConfig(memory_sizes=[256, 4096], memory_alignments=[16, 16])
     graph, constraints = torch.fx.Graph(), memory_constraints.MemConstraints()
@@ -353,7 +353,7 @@ def test_s1_20_the_planning_pass_of_cadence_may_be_replaced() -> None:
     pytest.importorskip("executorch.backends.cadence.aot.memory_planning", reason="needs the extra executorch")
     from executorch.backends.cadence.aot import memory_planning, pass_utils, utils
     from executorch.exir import ExecutorchBackendConfig
-    from memplan_torch.executorch import cadence
+    from memplan.extensions.torch.executorch import cadence
 
     config = utils.MemoryConfig(memory_sizes=[600, 65536], memory_alignments=[16, 16])
     mode, edge = pass_utils.CompileMode.DEFAULT, exported()

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from memplan.capabilities.cascade.access.access_graph import AccessGraph
-from memplan.capabilities.cascade.regions.regions import Span
-from memplan.capabilities.cascade.regions.values import (
+from memplan.extensions.cascade.access.access_graph import AccessGraph
+from memplan.extensions.cascade.regions.regions import Span
+from memplan.extensions.cascade.regions.values import (
     Bytes8,
     finished,
     pattern_of,

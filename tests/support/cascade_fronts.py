@@ -7,12 +7,12 @@ from itertools import combinations, product
 
 import numpy as np
 
-from memplan.capabilities.cascade.access.access_graph import AccessGraph, driven
-from memplan.capabilities.cascade.core.kernels import KIND_AGAIN, KIND_ROWS
-from memplan.capabilities.cascade.regions.regions import CascadeRegion
-from memplan.capabilities.cascade.search.front import front, front_of_three
-from memplan.capabilities.cascade.search.options import WORST, CascadeOptions
-from memplan.capabilities.cascade.search.search import RegionSearch
+from memplan.extensions.cascade.access.access_graph import AccessGraph, driven
+from memplan.extensions.cascade.core.kernels import KIND_AGAIN, KIND_ROWS
+from memplan.extensions.cascade.regions.regions import CascadeRegion
+from memplan.extensions.cascade.search.front import front, front_of_three
+from memplan.extensions.cascade.search.options import WORST, CascadeOptions
+from memplan.extensions.cascade.search.search import RegionSearch
 from tests.support.cascade_twin import peak_of_region, region_of
 from tests.support.random_networks import random_network, random_six
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from memplan.capabilities.cascade.access.access_graph import AccessGraph
-from memplan.capabilities.cascade.access.from_graph import access_graph
-from memplan.capabilities.cascade.regions.counts import macs_of, runs_of, traffic_of
-from memplan.capabilities.cascade.regions.regions import Cascade, CascadeRegion, is_accumulated, sums_of
-from memplan.capabilities.cascade.search.options import CascadeOptions
-from memplan.capabilities.cascade.search.steps import RegionSteps
-from memplan.capabilities.cascade.search.tables import last_uses, rounded_up, streamed_tensors
+from memplan.extensions.cascade.access.access_graph import AccessGraph
+from memplan.extensions.cascade.access.from_graph import access_graph
+from memplan.extensions.cascade.regions.counts import macs_of, runs_of, traffic_of
+from memplan.extensions.cascade.regions.regions import Cascade, CascadeRegion, is_accumulated, sums_of
+from memplan.extensions.cascade.search.options import CascadeOptions
+from memplan.extensions.cascade.search.steps import RegionSteps
+from memplan.extensions.cascade.search.tables import last_uses, rounded_up, streamed_tensors
 from memplan.planner.operations.graph import OperationGraph
 
 

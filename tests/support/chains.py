@@ -5,8 +5,8 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
-from memplan.capabilities.cascade.access.access_graph import AccessGraph
-from memplan.capabilities.cascade.access.from_graph import access_graph
+from memplan.extensions.cascade.access.access_graph import AccessGraph
+from memplan.extensions.cascade.access.from_graph import access_graph
 from memplan.planner.operations.graph import graph_from
 
 

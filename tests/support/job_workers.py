@@ -18,7 +18,7 @@ from memplan.api.store.job import Job, WorkAnswer
 from memplan.api.store.store import Store
 from memplan.api.workers.pool import ChildPool
 from memplan.api.workers.task import Task, TaskControl
-from memplan.capabilities.plan.answers import write_plan
+from memplan.questions.plan.answers import write_plan
 from memplan.planner.formats.memplan_json import write_problem
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem

@@ -6,7 +6,7 @@ from typing import Any
 
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
-from memplan.systems.layout import VerifiedLayout, lay_out
+from memplan.planner.foreign.layout import VerifiedLayout, lay_out
 
 TWO_MEMORIES: dict[str, Any] = {
     "name": "a */ b",

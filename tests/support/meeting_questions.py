@@ -18,9 +18,9 @@ from memplan.planner.errors import InputError
 from memplan.planner.formats.memplan_json import write_problem
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem, with_fields
-from packages.checkers.tests.best_claims import false_claims
-from packages.checkers.tests.certificate_mutants import mutant
-from packages.checkers.tests.checkers import CHECKER
+from memplan.extensions.checkers.tests.best_claims import false_claims
+from memplan.extensions.checkers.tests.certificate_mutants import mutant
+from memplan.extensions.checkers.tests.checkers import CHECKER
 from tests.support import equal_pools, header_calls, oracle
 from tests.support.families import rigid_groups
 from tests.support.server import Running

@@ -74,7 +74,7 @@ FILES: dict[str, bytes] = {
 def broken_files() -> dict[str, bytes]:
     """Return the files of WITH_FILES by their names: halves of what is whole, and others."""
     # Imported here: few tests read them.
-    from packages.models.tests import onnx_models
+    from memplan.extensions.models.tests import onnx_models
 
     tests = Path(__file__).parents[1]
     rows = [onnx_models.value(name, (1, 4)) for name in "xyz"]

@@ -25,7 +25,7 @@ def problem(name: str) -> Problem:
 def of_library(name: str) -> Path:
     """Return the file of a problem of the library, `reuse/lift_a.json`, unpacked from the archive of its kind."""
     # Imported here: memplan's own tests are also run without the distributions beside it.
-    from memplan_library.archives import unpack
+    from memplan.extensions.library.archives import unpack
 
     kind, _, file = name.partition("/")
     folder = FOLDER.parents[1] / "library" / kind

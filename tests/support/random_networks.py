@@ -7,17 +7,17 @@ from dataclasses import replace
 
 import numpy as np
 
-from memplan.capabilities.cascade.access.access_graph import AccessGraph, repeated
-from memplan.capabilities.cascade.access.from_graph import access_graph, split_apart
-from memplan.capabilities.cascade.regions.regions import (
+from memplan.extensions.cascade.access.access_graph import AccessGraph, repeated
+from memplan.extensions.cascade.access.from_graph import access_graph, split_apart
+from memplan.extensions.cascade.regions.regions import (
     Cascade,
     held_name,
     sums_name,
     sums_of,
     whole_name,
 )
-from memplan.capabilities.cascade.search.options import CascadeOptions
-from memplan.capabilities.cascade.search.tables import streamed_tensors
+from memplan.extensions.cascade.search.options import CascadeOptions
+from memplan.extensions.cascade.search.tables import streamed_tensors
 from memplan.solvers.core.tables import Rows
 from tests.support.cascade_twin import region_of
 from tests.support.networks import Network, Pads, inverted

@@ -6,8 +6,8 @@ import random
 from itertools import product
 from typing import Any
 
-from memplan.planner.symbols.problem import SymbolicProblem
-from memplan.planner.symbols.space import Values
+from memplan.extensions.shapes.symbols.problem import SymbolicProblem
+from memplan.extensions.shapes.symbols.space import Values
 
 
 def drawn_size(draw: random.Random, names: list[str]) -> str:

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import count
 
-from memplan.systems.draft import Kind, OperationsDraft
-from memplan.systems.model_options import ModelOptions
+from memplan.planner.foreign.draft import Kind, OperationsDraft
+from memplan.planner.foreign.model_options import ModelOptions
 
 SIZE = 4
 

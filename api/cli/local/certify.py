@@ -37,7 +37,7 @@ def _finish(call: Invocation, answer: Any) -> Sequence[str]:
     texts = [answer.text]
     if len(targets) > 1:
         # Imported here: few certificates are for VeriPB.
-        from memplan.capabilities.certify.certify import for_veripb
+        from memplan.questions.certify.certify import for_veripb
 
         texts = list(for_veripb(call.question["problem"], answer))
     for path, text in zip(targets, texts, strict=False):
@@ -49,7 +49,7 @@ def certified_plan(call: Invocation, answer: Plan) -> Plan:
     """Write the certificate of a plan, and return the plan with the facts about it."""
     (path, *_) = (path for path in call.outputs if suffix_of(path) == CERTIFICATE)
     # Imported here: few plans are certified.
-    from memplan.capabilities.certify.certify import certified
+    from memplan.questions.certify.certify import certified
 
     with graceful_interrupts() as cancelled:
         limit_s = max(0.01, min(call.options.time_limit_s, call.left_s()))

@@ -14,8 +14,8 @@ from memplan.api.cli.from_capability import CommandExtras, Invocation
 from memplan.api.cli.local.check_folder import check_many
 from memplan.api.cli.streams import PAGE, format_for, suffix_of, write
 from memplan.api.reports.plan_formats import write_plan
-from memplan.capabilities.check.budgets import read_budgets
-from memplan.capabilities.plan.baseline import write_baseline
+from memplan.questions.check.budgets import read_budgets
+from memplan.questions.plan.baseline import write_baseline
 from memplan.planner.errors import OptionError
 from memplan.planner.instance.audit import verify
 from memplan.planner.model.sizes import UNLIMITED

@@ -23,9 +23,9 @@ from memplan.api.cli.streams import (
     wants_table,
     write,
 )
-from memplan.capabilities.check.budgets import Tolerance
-from memplan.capabilities.check.check import CAPABILITY, Check, CheckOptions, lines, unread
-from memplan.capabilities.reading import ReadOptions
+from memplan.questions.check.budgets import Tolerance
+from memplan.questions.check.check import CAPABILITY, Check, CheckOptions, lines, unread
+from memplan.questions.reading import ReadOptions
 from memplan.planner.errors import FormatError, OptionError, shown
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.sizes import UNLIMITED, named_size

@@ -8,8 +8,8 @@ from pathlib import Path
 from memplan.api.cli.flags import Flag
 from memplan.api.cli.from_capability import CommandExtras, Invocation
 from memplan.api.cli.streams import STANDARD, refuse_unwritable, write
-from memplan.capabilities.convert.answer import Converted, facts
-from memplan.capabilities.convert.options import target_of_name
+from memplan.questions.convert.answer import Converted, facts
+from memplan.questions.convert.options import target_of_name
 from memplan.planner.errors import OptionError, shown
 
 _OUTPUT = (
@@ -76,7 +76,7 @@ def _finish(call: Invocation, answer: Converted) -> Sequence[str]:
 def _measured(model: bytes, arena_size: int) -> str:
     """Return the runtime's measurement of a model that was written for it, in an arena of `arena_size` bytes."""
     # Imported here: few models are written.
-    from memplan.systems.arena import rules_of
+    from memplan.planner.foreign.arena import rules_of
 
     rules = rules_of(model)
     assert rules is not None, "a model with an arena is of a system with one"

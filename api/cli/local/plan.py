@@ -13,18 +13,18 @@ from memplan.api.cli.local.beside_plan import open_page, plan_page, plan_picture
 from memplan.api.cli.local.several_files import more, read_several, run_each
 from memplan.api.cli.streams import FOLDER, PAGE, PICTURE, STANDARD, is_terminal, read_as, suffix_of, warnings, write
 from memplan.api.reports.plan_formats import PLAN_FORMATS, write_plan
-from memplan.capabilities import QUESTIONS
-from memplan.capabilities.plan.answers import heaps_line, kept_lines, others_lines, problem_in_heaps
-from memplan.capabilities.plan.plan import CAPABILITY
-from memplan.capabilities.plan.reason import is_own_planner
-from memplan.capabilities.reading import Reader, ReadOptions
+from memplan.questions import QUESTIONS
+from memplan.questions.plan.answers import heaps_line, kept_lines, others_lines, problem_in_heaps
+from memplan.questions.plan.plan import CAPABILITY
+from memplan.questions.plan.reason import is_own_planner
+from memplan.questions.reading import Reader, ReadOptions
 from memplan.planner.errors import OptionError
 from memplan.planner.formats import FORMATS, memplan_json
 from memplan.planner.model.objects import ObjectsProblem
 from memplan.planner.model.plan import Plan
 
 if TYPE_CHECKING:
-    from memplan.capabilities.capability import Control
+    from memplan.questions.capability import Control
 
 _BEST = "best"
 _OF_OTHERS = {suffix: (row.command, name) for row in QUESTIONS.values() for suffix, name in row.files.items()}
@@ -48,7 +48,7 @@ def _reads(reader: Reader, given: Mapping[str, Any]) -> Mapping[str, Any] | None
         return read_several(reader, given)
     if is_reordered:
         # Imported here, and below: few plans are of another order.
-        from memplan.api.cli.local.reordering import check
+        from memplan.extensions.networks.commands.reordering import check
 
         check(given)
         reader.options = reader.options.model_copy(update={"order": ()})
@@ -60,7 +60,7 @@ def _reads(reader: Reader, given: Mapping[str, Any]) -> Mapping[str, Any] | None
 
 def _begin(call: Invocation, control: Control) -> None:
     if _BEST in (call.flags["order"] or ()):
-        from memplan.api.cli.local.reordering import reordered
+        from memplan.extensions.networks.commands.reordering import reordered
 
         call.question = reordered(call, control)
 
@@ -133,7 +133,7 @@ def _finish(call: Invocation, answer: Any) -> Sequence[str]:
     if answer.status != "infeasible" or call.flags["quiet"] or "cascade" not in QUESTIONS:
         return ()
     # Imported here: most problems fit.
-    from memplan.capabilities.cascade.hint import LIMIT_S, cascade_hint
+    from memplan.extensions.cascade.hint import LIMIT_S, cascade_hint
 
     hint = cascade_hint(call.question["problem"], call.reader, max(0.01, min(LIMIT_S, call.left_s())))
     return () if hint is None else (hint,)

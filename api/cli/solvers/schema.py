@@ -11,11 +11,11 @@ from pydantic_core import from_json, to_json
 from memplan.api.cli.flags import Flag
 from memplan.api.cli.help import SectionedCommand
 from memplan.api.cli.streams import write
-from memplan.capabilities.capability import Control
-from memplan.capabilities.capability.registry import CAPABILITIES
-from memplan.capabilities.capability.wire import read_body_options, read_question
-from memplan.capabilities.inputs import PLAN, PROBLEM
-from memplan.capabilities.inputs.graphs import GRAPH, OPERATIONS
+from memplan.questions.capability import Control
+from memplan.questions.capability.registry import CAPABILITIES
+from memplan.questions.capability.wire import read_body_options, read_question
+from memplan.questions.inputs import PLAN, PROBLEM
+from memplan.questions.inputs.graphs import GRAPH, OPERATIONS
 from memplan.files import os_errors_named
 from memplan.planner import __version__
 

@@ -20,7 +20,7 @@ from memplan.api.store.errors import RepeatedKeyError
 from memplan.api.store.job import ENDED, OPEN, Job, State
 from memplan.api.store.tables.events import moved, tell
 from memplan.api.store.writing import insert_new, wake_workers
-from memplan.capabilities.capability.registry import CAPABILITIES
+from memplan.questions.capability.registry import CAPABILITIES
 from memplan.planner.errors import shown
 
 COLUMNS = [column for column in schema.jobs.c if column.name in Job.__dataclass_fields__]

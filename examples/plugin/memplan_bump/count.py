@@ -2,8 +2,8 @@
 
 from pydantic import Field
 
-from memplan.capabilities.capability import Answer, Capability, CapabilityOptions, ChartView, Control
-from memplan.capabilities.inputs import PROBLEM
+from memplan.questions.capability import Answer, Capability, CapabilityOptions, ChartView, Control
+from memplan.questions.inputs import PROBLEM
 from memplan.planner.model.problem import Problem
 
 

@@ -4,8 +4,8 @@ from memplan.planner.errors import FormatError
 from memplan.planner.model.problem import Problem
 from memplan.planner.systems import FileReader, ReferencePlanner, System
 from memplan.solvers.reference.tensors import Placed, StopCheck
-from memplan.systems.imported import Imported, problem_of
-from memplan.systems.model_options import ModelOptions
+from memplan.planner.foreign.imported import Imported, problem_of
+from memplan.planner.foreign.model_options import ModelOptions
 
 
 def read(data: bytes, options: ModelOptions) -> Imported:

@@ -14,7 +14,7 @@ import pytest
 
 import memplan
 from memplan.api.cli.main import main
-from memplan.capabilities.capability.registry import CAPABILITIES
+from memplan.questions.capability.registry import CAPABILITIES
 from memplan.planner.formats import read_plan, read_problem
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem

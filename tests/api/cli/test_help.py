@@ -13,7 +13,7 @@ from lab import help as lab_help
 from memplan.api.cli.commands import Runnable, app, listed, made, names
 from memplan.api.cli.main import main
 from memplan.api.cli.texts import text_for, written
-from memplan.capabilities import Command
+from memplan.questions import Command
 
 ROOT = Path(__file__).parents[3]
 LOCKED = f"click=={version('click')} " in (ROOT / "requirements-dev.lock").read_text()

@@ -16,7 +16,7 @@ from click.testing import CliRunner
 from memplan.api.cli.from_capability import CommandExtras, command_of
 from memplan.api.cli.running import seconds_left
 from memplan.api.cli.streams import write
-from memplan.capabilities.capability import Answer, Capability, CapabilityOptions, Control
+from memplan.questions.capability import Answer, Capability, CapabilityOptions, Control
 from memplan.solvers.processes.apart import run_in_thread, writing
 
 

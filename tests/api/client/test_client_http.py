@@ -17,7 +17,7 @@ from memplan.api.client.http import Client
 from memplan.api.client.http_async import AsyncClient
 from memplan.api.client.values import AwayError, BusyError, RefusedError, WrongAnswerError, refusal_of
 from memplan.api.options import Options
-from memplan.capabilities.capability.registry import CAPABILITIES
+from memplan.questions.capability.registry import CAPABILITIES
 from memplan.planner.errors import OptionError
 from memplan.planner.model.problem import Problem
 from memplan.planner.operations.graph import graph_from

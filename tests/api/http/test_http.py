@@ -13,8 +13,8 @@ import pytest
 from memplan.api.http.openapi import PROBLEM_EXAMPLE
 from memplan.api.options import Options
 from memplan.api.service.cache.written_plans import WrittenPlans
-from memplan.capabilities.capability.registry import CAPABILITIES
-from memplan.capabilities.reading import ReadOptions
+from memplan.questions.capability.registry import CAPABILITIES
+from memplan.questions.reading import ReadOptions
 from memplan.planner import __version__
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem

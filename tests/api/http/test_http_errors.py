@@ -13,7 +13,7 @@ from memplan.api.http.problem_details import problem_details
 from memplan.api.store.errors import StoreError
 from memplan.api.workers.task import LostWorkersError
 from memplan.planner.errors import TimeOverError
-from memplan.systems.imported import reader_fault
+from memplan.planner.foreign.imported import reader_fault
 from tests.support.server import Running
 
 BUFFER = {"id": "a", "size": 8, "start": 0, "end": 1}

@@ -11,9 +11,9 @@ import pytest
 from memplan.api.client.http import Client
 from memplan.api.http.openapi import PROBLEM_EXAMPLE
 from memplan.api.settings import Settings
-from memplan.capabilities.capability.registry import CAPABILITIES
-from memplan.capabilities.capability.wire import request_model
-from memplan.capabilities.order.options import OrderOptions
+from memplan.questions.capability.registry import CAPABILITIES
+from memplan.questions.capability.wire import request_model
+from memplan.extensions.networks.order.options import OrderOptions
 from memplan.planner.operations.graph import graph_from
 from tests.support.server import Running, running
 

@@ -9,7 +9,7 @@ import pytest
 
 from memplan.api.service.cache.canonical_plan import translated
 from memplan.api.service.cache.compiled_problem import CompiledProblem
-from memplan.capabilities.plan.plan import CAPABILITY, PlanOptions, plan
+from memplan.questions.plan.plan import CAPABILITY, PlanOptions, plan
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify

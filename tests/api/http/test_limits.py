@@ -15,7 +15,7 @@ from memplan.api.refusals import FullError
 from memplan.api.request_bodies import TooLargeError
 from memplan.api.requests import MOST_BUFFERS, check_extent
 from memplan.api.settings import Settings
-from memplan.capabilities.inputs.extent import Extent
+from memplan.questions.inputs.extent import Extent
 from tests.support.server import Running, running
 
 

@@ -21,8 +21,8 @@ from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import MAX_BYTES, MAX_TIME, MIN_TIME, Placement
 from memplan.planner.systems import file_readers, systems
-from memplan.systems import reading as importers
-from memplan.systems.model_graph import read_model_graph
+from memplan.planner.foreign import reading as importers
+from memplan.planner.foreign.model_graph import read_model_graph
 from tests.support.strategies import placements, problems, tied_problems
 
 IDS = st.text(st.characters(codec="utf-8"), min_size=1, max_size=5) | st.sampled_from(

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from memplan import Problem, solve
-from memplan.capabilities.inputs.extent import extent_of
+from memplan.questions.inputs.extent import extent_of
 from memplan.planner.lint.problems import lint
 from memplan.planner.model.application import Application, problem_of
 from memplan.planner.verify.verifier import verify
@@ -81,7 +81,7 @@ def test_each_model_gets_its_own_part_of_a_plan() -> None:
 
 
 def test_models_may_be_operations() -> None:
-    from memplan.systems.programs import problem_from
+    from memplan.planner.foreign.programs import problem_from
 
     program = {"functions": {"main": {"body": [{"op": "a", "outputs": ["t"]}], "buffers": [{"id": "t", "size": 8}]}}}
     problem, _ = problem_from({"models": {"p": program, "b": TWO}})

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from memplan.api.request_bodies import JSON, TooLargeError
 from memplan.api.requests import head_of, parse_request
-from memplan.capabilities.inputs.extent import Extent, extent_of
+from memplan.questions.inputs.extent import Extent, extent_of
 from memplan.planner.errors import MemplanError, OperationsError, OptionError
 from memplan.planner.liveness.expansion import expanded_count
 from memplan.planner.model.problem import Problem

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from lab.places import differences, loose
 from memplan import Buffer, solve
-from memplan.capabilities.verify.verify import verdict_on
+from memplan.questions.verify.verify import verdict_on
 from memplan.planner.model.placement_table import PlacementTable
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem

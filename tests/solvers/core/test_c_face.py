@@ -11,7 +11,7 @@ import pytest
 
 from memplan.api.cli.solvers.core import SOURCES
 from memplan.solvers.core.build import HERE, library_of
-from packages.checkers.tests.checkers import answers, compiled
+from memplan.extensions.checkers.tests.checkers import answers, compiled
 from tests.support import public_problems
 from tests.support.compile_once import ONCE
 from tests.support.depth import DEPTH

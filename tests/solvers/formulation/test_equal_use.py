@@ -33,7 +33,7 @@ from memplan import (
 )
 from memplan.planner.model.placement_table import PlacementTable
 from memplan.solvers.mip.model_file import write_model
-from packages.checkers.tests.checkers import answers, compiled
+from memplan.extensions.checkers.tests.checkers import answers, compiled
 from tests.support.depth import seeds
 
 ROWS: list[dict[str, Any]] = [

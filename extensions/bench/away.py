@@ -1,0 +1,58 @@
+"""Runs on the machines of a cluster: they carry their instance, and check what is installed there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import Future
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from memplan.solvers.portfolio import registry
+from memplan.extensions.bench import peers
+from memplan.extensions.bench.clusters import ClusterExecutor, MachineLostError, is_unwanted
+from memplan.extensions.bench.measuring import measure
+from memplan.extensions.bench.results import Result
+from memplan.extensions.bench.suites import files_of
+from memplan.extensions.bench.worker import BenchTask
+
+
+def needed(solvers: Sequence[str]) -> list[str]:
+    """Return the packages that a machine needs for some solvers; `auto` needs those of every solver installed here."""
+    here = [name for name, row in registry.BY_NAME.items() if row.is_installed] if "auto" in solvers else []
+    return list(dict.fromkeys([*solvers, *here]))
+
+
+def lacking(solvers: Sequence[str]) -> str:
+    """Return which of the packages this machine lacks; empty for none."""
+    for name in solvers:
+        row, peer = registry.BY_NAME.get(name), peers.find(name)
+        if (row is not None and not row.is_installed) or (row is None and peer is not None and not peer.is_installed):
+            packages = row.needs if row is not None else (peer.package,) if peer is not None else ()
+            return f"lacks solver {name}, which needs {', '.join(packages)}"
+    return ""
+
+
+def begin(executor: ClusterExecutor, task: BenchTask) -> Future[Result]:
+    """Begin a remote run; raises FormatError if its instance cannot be read."""
+    return executor.submit(_measured, task, files_of(task.instance))
+
+
+def row_of(executor: ClusterExecutor, task: BenchTask, future: Future[Result]) -> Result:
+    """Return the row of an ended run."""
+    begun = executor.begun(future)
+    try:
+        return future.result().model_copy(update={"begun": begun})
+    except MachineLostError as error:
+        named = dict(zip(("instance", "solver", "seed", "time_limit_s"), task.key, strict=True))
+        return Result.model_validate({**named, "outcome": "failed", "message": str(error), "begun": begun})
+
+
+def _measured(task: BenchTask, files: dict[str, bytes]) -> Result:
+    with TemporaryDirectory(prefix="memplan-") as folder:
+        for name, data in files.items():
+            Path(folder, name).write_bytes(data)
+        here = replace(task, instance=str(Path(folder, Path(task.instance).name)))
+        row = measure(here, is_unwanted())
+    message = row.message and row.message.replace(here.instance, task.instance)
+    return row.model_copy(update={"instance": task.instance, "message": message})

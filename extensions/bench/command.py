@@ -1,0 +1,98 @@
+"""`memplan bench`: solvers and peers side by side on suites, and regressions between two files of results."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from memplan.api.cli.flags import Argument, Between, Flag, time_limit
+from memplan.api.cli.help import SectionedCommand
+from memplan.planner.errors import OptionError, shown
+from memplan.planner.model.sizes import parse_size
+
+REGRESSED = 1
+FOUND_WRONG = 3
+_SUITES = "Folders of problems, or files."
+_FILE = click.Path(path_type=Path)
+
+
+@click.command(
+    cls=SectionedCommand,
+    params=[
+        Argument("suites", nargs=-1, required=False, metavar="[SUITE]...", help=_SUITES),
+        Flag("solvers", default="auto", metavar="A,B", help="Run these solvers and peers."),
+        time_limit("The time limit of each run"),
+        Flag("memory_limit", default="8GiB", metavar="SIZE", help="The memory that each process may use."),
+        Flag("seeds", default="1", metavar="1,2", help="Run each solver once with each of these seeds."),
+        Flag("at_once", "--jobs", type=Between(min=1), default=1, help="Do this many runs at the same time."),
+        Flag("on", metavar="ADDRESS", help="Run on this cluster: dask://HOST:PORT or ray://HOST:PORT."),
+        Flag(
+            "cold",
+            "--cold/--no-cold",
+            is_flag=True,
+            help="Also count the time in which a process loads what its first problem needs.",
+        ),
+        Flag(
+            "output",
+            "--output",
+            "-o",
+            type=_FILE,
+            metavar="RESULTS",
+            help="Append the rows to this file, and skip the runs that it has.",
+        ),
+        Flag("compared", "--compare", type=(_FILE, _FILE), metavar="OLD NEW", help="Compare two files of results."),
+    ],
+)
+def bench(
+    suites: Sequence[str],
+    solvers: str,
+    time_limit: float,
+    memory_limit: str,
+    seeds: str,
+    at_once: int,
+    on: str | None,
+    cold: bool,
+    output: Path | None,
+    compared: tuple[Path, Path] | None,
+) -> int | None:
+    """Run solvers on suites, each run in a process of its own, or compare two files of results.
+
+    Rows are written to RESULTS, or to standard output, as they come. A run whose row is in RESULTS already is not
+    repeated.
+    Exit status: 0; 1 --compare found a regression; 2 wrong input; 3 a plan or a claim was wrong.
+    """
+    # Imported here, because no other command should wait for it.
+    from memplan.extensions.bench import steps
+    from memplan.extensions.bench.running import jobs
+
+    if compared is not None:
+        if not steps.tell_comparison(*compared):
+            return REGRESSED
+        return None
+    if not suites and output is None:
+        raise OptionError("bench: must have a SUITE to run, RESULTS to report on (-o) or --compare")
+    wanted = jobs(suites, _names(solvers), _seeds(seeds), time_limit, _bytes(memory_limit), is_warm=not cold)
+    results = steps.run_all(wanted, at_once, output, on)
+    if not steps.report(results):
+        return FOUND_WRONG
+    return None
+
+
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def _seeds(text: str) -> list[int]:
+    try:
+        return [int(seed) for seed in text.split(",")]
+    except ValueError:
+        raise OptionError(f"seeds: must be integers with commas between, got {shown(text)}") from None
+
+
+def _bytes(text: str) -> int:
+    try:
+        return parse_size(text)
+    except ValueError as error:
+        raise OptionError(f"memory-limit: {error}") from None

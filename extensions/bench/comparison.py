@@ -1,0 +1,109 @@
+"""Comparison of two result files: what got worse.
+
+Medians over the seeds are compared, for what both files ran. Machines differ and are shared with others, so the time
+counts as a geometric mean over the instances, and relative to the peers' where both files hold the same peers.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from memplan.planner.errors import OptionError
+from memplan.extensions.bench.peers import PEERS
+from memplan.extensions.bench.results import Result, latest
+from memplan.extensions.bench.summary import Cell, geometric_mean
+
+PEAK_TOLERANCE = 0.001
+"""The tolerated relative increase of a median peak, as time-limited searches vary."""
+TIME_TOLERANCE = 0.15
+"""The tolerated relative slowdown in the geometric mean over a solver's instances."""
+SHORTEST_S = 0.002
+"""CPU times are clamped to at least this, as shorter ones are noise."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The changes between two files, one sentence each; `compared` counts instances x solvers in both."""
+
+    compared: int
+    regressions: tuple[str, ...]
+    improvements: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+def compare(old: Iterable[Result], new: Iterable[Result]) -> Comparison:
+    """Compare two lists of results; raises OptionError if they have nothing in common."""
+    before, after = _cells(old), _cells(new)
+    common = [key for key in before if key in after]
+    if not common:
+        raise OptionError("compare: the two files must have instances, solvers and time limits in common")
+    drift = geometric_mean(_time_factor(before[key], after[key]) for key in common if key[1] in PEERS)
+    ours = [key for key in common if key[1] not in PEERS]
+    changes = [_change_in_plans(key, before[key], after[key]) for key in ours]
+    for solver in dict.fromkeys(solver for _, solver, _ in ours):
+        pairs = [(before[key], after[key]) for key in ours if key[1] == solver]
+        changes.append(_change_in_time(solver, pairs, drift))
+    regressions = tuple(change[0] for change in changes if change is not None and change[1])
+    improvements = tuple(change[0] for change in changes if change is not None and not change[1])
+    notes = [f"only in the old file: {_name(key)}" for key in before if key not in after]
+    notes += [f"only in the new file: {_name(key)}" for key in after if key not in before]
+    if drift is not None:
+        notes.append(f"the peers take {drift:.2f} times the CPU time of the old file; times are relative to that")
+    return Comparison(len(common), regressions, improvements, tuple(notes))
+
+
+Change = tuple[str, bool] | None
+"""A sentence, and whether it reports a regression."""
+
+
+def _change_in_plans(key: tuple[str, str, float], before: Cell, after: Cell) -> Change:
+    """Compare the plans of a solver on an instance, the worst change first."""
+    shares = [
+        ("plans", len(before.plans) / len(before.runs), len(after.plans) / len(after.runs)),
+        ("proofs", _proved(before), _proved(after)),
+    ]
+    for what, old, new in shares:
+        if new != old:
+            return f"{_name(key)}: {what} {old:.0%} -> {new:.0%}", new < old
+    if before.peak is None or after.peak is None:
+        return None
+    factor = after.peak / before.peak if before.peak else 1.0
+    if abs(factor - 1) <= PEAK_TOLERANCE:
+        return None
+    return f"{_name(key)}: peak {before.peak} -> {after.peak} ({factor - 1:+.2%})", factor > 1
+
+
+def _change_in_time(solver: str, pairs: list[tuple[Cell, Cell]], drift: float | None) -> Change:
+    """Compare the CPU time of a solver over the instances planned both times."""
+    factor = geometric_mean(_time_factor(*pair) for pair in pairs)
+    if factor is None:
+        return None
+    factor /= drift or 1.0
+    if 1 / (1 + TIME_TOLERANCE) <= factor <= 1 + TIME_TOLERANCE:
+        return None
+    return f"{solver}: {factor:.2f} times the CPU time, geometric mean of {len(pairs)} instances", factor > 1
+
+
+def _time_factor(before: Cell, after: Cell) -> float | None:
+    if before.cpu_time_s is None or after.cpu_time_s is None:
+        return None
+    return max(after.cpu_time_s, SHORTEST_S) / max(before.cpu_time_s, SHORTEST_S)
+
+
+def _proved(cell: Cell) -> float:
+    return sum(run.status in ("optimal", "infeasible") for run in cell.runs if run.is_valid) / len(cell.runs)
+
+
+def _cells(results: Iterable[Result]) -> dict[tuple[str, str, float], Cell]:
+    grouped: dict[tuple[str, str, float], list[Result]] = defaultdict(list)
+    for row in latest(results):
+        if row.outcome != "skipped":
+            grouped[row.instance, row.solver, row.time_limit_s].append(row)
+    return {key: Cell(key[0], key[1], None, tuple(runs)) for key, runs in grouped.items()}
+
+
+def _name(key: tuple[str, str, float]) -> str:
+    instance, solver, limit = key
+    return f"{solver} on {instance} ({limit:g} s)"

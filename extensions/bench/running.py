@@ -1,0 +1,76 @@
+"""Many runs: those that remain, and their rows as they finish."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from itertools import islice, product
+from typing import TypeVar
+
+from memplan.planner.errors import OptionError, shown
+from memplan.planner.errors.did_you_mean import did_you_mean
+from memplan.planner.systems import reference_planners
+from memplan.solvers.portfolio import registry
+from memplan.solvers.portfolio.options import MAX_TIME_LIMIT_S
+from memplan.extensions.bench import peers
+from memplan.extensions.bench.orders import ORDERERS
+from memplan.extensions.bench.peers import PEERS
+from memplan.extensions.bench.results import Result
+from memplan.extensions.bench.suites import instances
+from memplan.extensions.bench.worker import DIFFERING, BenchTask
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+def jobs(
+    suites: Sequence[str],
+    solvers: Sequence[str],
+    seeds: Sequence[int],
+    time_limit_s: float,
+    memory_limit_bytes: int,
+    is_warm: bool = True,
+) -> list[BenchTask]:
+    """Return every instance x seed x solver; raises OptionError for an unknown suite or solver.
+
+    The solvers take turns on an instance, so that what disturbs the machine for a while disturbs them alike.
+    """
+    if not 0 < time_limit_s <= MAX_TIME_LIMIT_S:
+        raise OptionError(
+            f"time_limit_s: must be above 0 and at most {MAX_TIME_LIMIT_S:.0f}, got {shown(time_limit_s)}"
+        )
+    all_solvers = ("auto", *registry.BY_NAME, *reference_planners(), *PEERS, *ORDERERS)
+    for solver in solvers:
+        if solver not in all_solvers and peers.find(solver) is None and DIFFERING.fullmatch(solver) is None:
+            others = f"one of {', '.join((*PEERS, *ORDERERS))}, plans=K@D, or module:function"
+            near = did_you_mean(solver, all_solvers)
+            raise OptionError(f"solvers: must be one that `memplan solvers` lists, {others}, got {shown(solver)}{near}")
+    names = dict.fromkeys(name for suite in suites for name in instances(suite))
+    every = product(names, dict.fromkeys(seeds), dict.fromkeys(solvers))
+    return [BenchTask(name, solver, seed, time_limit_s, memory_limit_bytes, is_warm) for name, seed, solver in every]
+
+
+def still_to_do(wanted: Iterable[BenchTask], done: Iterable[Result]) -> list[BenchTask]:
+    """Drop the jobs that already have a row; skipped ones are tried again."""
+    keys = {result.key for result in done if result.outcome != "skipped"}
+    return [job for job in wanted if job.key not in keys]
+
+
+def run(
+    wanted: Iterable[T], begin: Callable[[T], Future[R]], at_once: Callable[[], int]
+) -> Generator[tuple[T, Future[R]], None, None]:
+    """Begin all wanted jobs, at most `at_once` at a time, and yield each with its future as it ends.
+
+    Where the caller stops early, what has not started never does.
+    """
+    waiting, begun = iter(wanted), dict[Future[R], T]()
+    try:
+        while True:
+            begun |= {begin(each): each for each in islice(waiting, max(0, at_once() - len(begun)))}
+            if not begun:
+                return
+            for future in wait(begun, return_when=FIRST_COMPLETED).done:
+                yield begun.pop(future), future
+    finally:
+        for future in begun:
+            future.cancel()

@@ -1,0 +1,81 @@
+"""Command lines of many files on a cluster: sent in shares, with results copied back."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from functools import partial
+
+from memplan.api.cli.advice import CommandLine
+from memplan.api.cli.from_capability import Ended, Keep, say_wrong
+from memplan.api.cli.running import FAULT
+from memplan.api.cli.streams import STANDARD, read_bytes, say
+from memplan.files import save
+from memplan.planner.errors import FileError, OptionError
+from memplan.solvers.processes.threads import SETTING
+from memplan.extensions.bench.away import lacking, needed
+from memplan.extensions.bench.clusters import MachineLostError, executor_on
+from memplan.extensions.bench.running import run
+from memplan.extensions.bench.shares import Done, SentLine, Share, done
+
+_MOST, _EACH = 64, 4
+"""The most files in a share, and the shares for each processor if there are few files."""
+
+
+def run_away(lines: Sequence[CommandLine], on: str, keep: Keep | None = None) -> Iterator[Ended]:
+    """Run the command lines of several files on a cluster, and yield each in order, as `run_apart` does.
+
+    Each answer goes to `keep` where that is given, and else into the files that its line names. Raises OptionError
+    where there is no cluster, or a machine lacks something.
+    """
+    if lines[0].given["server"] is not None:
+        raise OptionError("server: must not be given with --on: leave one out")
+    with executor_on(on) as executor:
+        executor.check(partial(lacking, needed([str(lines[0].given.get("solver") or "auto")])))
+        each = max(1, min(_MOST, len(lines) // (_EACH * max(1, executor.places))))
+        shares = [lines[k : k + each] for k in range(0, len(lines), each)]
+        begun = run(
+            range(len(shares)),
+            lambda k: executor.submit(done, _share(shares[k], keep is not None)),
+            executor.at_once,
+        )
+        known, due = dict[int, Sequence[Done]](), 0
+        for k, future in begun:
+            executor.begun(future)
+            try:
+                known[k] = future.result()
+            except MachineLostError as error:
+                known[k] = [Done(FAULT, (str(error),)) for _ in shares[k]]
+            while due in known:
+                for line, what in zip(shares[due], known.pop(due), strict=True):
+                    yield _ended(line, what, keep)
+                due += 1
+
+
+def _ended(line: CommandLine, done: Done, keep: Keep | None) -> Ended:
+    """Print and write the result of a remote line."""
+    if done.said:
+        say(done.said.rstrip("\n"))
+    for path, data in done.files.items():
+        save(path, data.encode())
+    if keep is not None and done.answer is not None:
+        keep(line, line.capability.answer.model_validate_json(done.answer))
+    say_wrong(line, done.wrong)
+    return Ended(line, done.status, done.wrong)
+
+
+def _share(lines: Sequence[CommandLine], wants_answers: bool) -> Share:
+    return Share(lines[0].capability.name, [*map(_sent, lines)], os.environ.get(SETTING), wants_answers)
+
+
+def _sent(line: CommandLine) -> SentLine:
+    """Return a line with its files; an unreadable one is reported as missing remotely."""
+    files = dict[str, bytes]()
+    for path in (line.given.get(each.name) for each in line.capability.inputs if each.from_file is not None):
+        if path == STANDARD:
+            raise OptionError("files: must be on a disk with --on, got - for standard input")
+        if path is not None:
+            with suppress(FileError):
+                files[path] = read_bytes(path)
+    return SentLine({**line.given, "on": None, "more": None}, line.plain, line.plan_hash, files)

@@ -1,0 +1,135 @@
+"""A machine's share of many command lines, run in a separate process.
+
+A share travels with its files, and what it writes comes back: a machine needs memplan and nothing of this machine's.
+"""
+
+from __future__ import annotations
+
+import io
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, redirect_stderr, suppress
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from memplan.api.cli.advice import CommandLine
+from memplan.api.cli.commands import capability_of
+from memplan.api.cli.from_capability import parameters_of, run_apart
+from memplan.api.cli.streams import begin_command
+from memplan.solvers.processes.child import ChildProcess
+from memplan.solvers.processes.parent import Parent
+from memplan.solvers.processes.threads import SETTING
+from memplan.extensions.bench.clusters import is_unwanted
+
+_IDLE_S = 3.0
+"""The seconds for which a share's process waits for another share."""
+Values = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class SentLine:
+    """A command line for another machine, with the contents of its input files.
+
+    Where some of its values are what its plan remembers, `plain` are those that were given.
+    """
+
+    given: Values
+    plain: Values | None
+    plan_hash: str | None
+    files: Mapping[str, bytes]
+
+
+@dataclass(frozen=True)
+class Share:
+    """Lines of one command; requested answers are returned instead of written."""
+
+    command: str
+    sent_lines: Sequence[SentLine]
+    threads: str | None
+    wants_answers: bool
+
+
+@dataclass(frozen=True)
+class Done:
+    """The outcome of a command line: exit status, errors, messages, answer as JSON, files."""
+
+    status: int
+    wrong: Sequence[str]
+    said: str = ""
+    answer: str | None = None
+    files: Mapping[str, str] = field(default_factory=dict)
+
+
+def done(share: Share) -> Sequence[Done]:
+    """Run a share on this machine, in a process that ends when nobody needs it."""
+    with _Idle.child(share.threads) as child:
+        child.give(share)
+        return [Done(*answer) for answer in child.answer()]
+
+
+class _Idle:
+    """Idle processes for further shares, kept for a few seconds: one takes as long to start as 300 small plans."""
+
+    _waiting: ClassVar[list[tuple[str | None, ChildProcess]]] = []
+    _lock = threading.Lock()
+
+    @classmethod
+    @contextmanager
+    def child(cls, threads: str | None) -> Iterator[ChildProcess]:
+        """Yield a process with a limit of threads; it idles after the block, and ends if the block raises."""
+        with cls._lock:
+            k = next((k for k, (has, _) in enumerate(cls._waiting) if has == threads), None)
+            child = None if k is None else cls._waiting.pop(k)[1]
+        if child is None:
+            child = ChildProcess(__name__, environment={} if threads is None else {SETTING: threads})
+        child.limit(is_unwanted())
+        try:
+            yield child
+        except BaseException:
+            child.close()
+            raise
+        child.limit()
+        with cls._lock:
+            cls._waiting.append((threads, child))
+        timer = threading.Timer(_IDLE_S, cls._end, (child,))
+        timer.daemon = True
+        timer.start()
+
+    @classmethod
+    def _end(cls, child: ChildProcess) -> None:
+        with cls._lock:
+            left = [each for each in cls._waiting if each[1] is not child]
+            is_idle, cls._waiting[:] = len(left) < len(cls._waiting), left
+        if is_idle:
+            child.close()
+
+
+def main() -> None:
+    """Run the process of shares: its tasks are shares, its answers the outcomes of their lines."""
+    parent = Parent(is_kept=True)
+    with suppress(EOFError):  # there is no further line
+        while True:
+            parent.send([*_ran(parent.next_task())])
+
+
+def _ran(share: Share) -> Iterator[Sequence[Any]]:
+    """Run the lines of a share, and yield the fields of `Done`."""
+    capability, extras = capability_of(share.command)
+    parameters = parameters_of(capability, extras)
+    for sent in share.sent_lines:
+        written = begin_command(sent.files)
+        line, answers = CommandLine(capability, parameters, sent.given, sent.plain, sent.plan_hash), list[str]()
+
+        def keep(_line: CommandLine, answer: Any, answers: list[str] = answers) -> None:
+            answers.append(answer.model_dump_json())
+
+        with redirect_stderr(io.StringIO()) as said:
+            (done,) = run_apart([line], extras, keep if share.wants_answers else None)
+        # Errors are printed where the command line came from.
+        said_there = "" if done.wrong else said.getvalue()
+        files = {path: data.decode() for path, data in written.items()}
+        yield done.status, done.wrong, said_there, answers[0] if answers else None, files
+
+
+if __name__ == "__main__":
+    main()

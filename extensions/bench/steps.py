@@ -1,0 +1,82 @@
+"""The steps of `memplan bench`: run, write rows, report, compare."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+
+from memplan.api.cli.streams import say, write
+from memplan.extensions.bench.comparison import compare
+from memplan.extensions.bench.measuring import measure
+from memplan.extensions.bench.results import Result, appending, read_results, write_result
+from memplan.extensions.bench.running import run, still_to_do
+from memplan.extensions.bench.summary import Summary, text_report
+from memplan.extensions.bench.worker import BenchTask
+
+
+def run_all(wanted: Sequence[BenchTask], at_once: int, output: Path | None, on: str | None = None) -> list[Result]:
+    """Run everything without a row in `output`, locally or on a cluster, and return all rows.
+
+    Without a file rows go to standard output.
+    """
+    with ExitStack() as stack:
+        results, file = stack.enter_context(appending(output)) if output else ([], sys.stdout.buffer)
+        waiting = still_to_do(wanted, results)
+        if len(waiting) < len(wanted):
+            say(f"{len(wanted) - len(waiting)} of {len(wanted)} runs are in {output}")
+        runs, began = _here(stack, waiting, at_once) if on is None else _away(stack, waiting, on), time.monotonic()
+        for number, result in enumerate(runs, start=1):
+            write_result(file, result)
+            results.append(result)
+            left = (len(waiting) - number) * (time.monotonic() - began) / number
+            say(f"[{number}/{len(waiting)}] {_told(result)}{f'; {left:.0f} s left' if left >= 1 else ''}")
+        return results
+
+
+def _here(stack: ExitStack, waiting: Sequence[BenchTask], at_once: int) -> Iterator[Result]:
+    executor, cancelled = stack.enter_context(ThreadPoolExecutor(at_once)), threading.Event()
+    stack.callback(cancelled.set)  # first, since the executor waits for running work
+    runs = run(waiting, lambda task: executor.submit(measure, task, cancelled.is_set), lambda: at_once)
+    return (future.result() for _, future in runs)
+
+
+def _away(stack: ExitStack, waiting: Sequence[BenchTask], on: str) -> Iterator[Result]:
+    # Imported here: most runs are of this machine.
+    from memplan.extensions.bench import away
+    from memplan.extensions.bench.clusters import executor_on
+
+    executor = stack.enter_context(executor_on(on))
+    executor.check(partial(away.lacking, away.needed([*{task.solver: None for task in waiting}])))
+    runs = run(waiting, lambda task: away.begin(executor, task), executor.at_once)
+    return (away.row_of(executor, task, future) for task, future in runs)
+
+
+def _told(result: Result) -> str:
+    what = result.status if result.outcome == "plan" else result.outcome
+    peak = "" if result.peak is None else f", peak {result.peak}"
+    time = "" if result.wall_time_s is None else f", {result.wall_time_s:.3f} s"
+    return f"{result.solver} on {result.instance}, seed {result.seed}: {what}{peak}{time}"
+
+
+def report(results: Sequence[Result]) -> bool:
+    """Print the report; return True if all plans and claims are right."""
+    summary = Summary(results)
+    say(text_report(summary).rstrip("\n"))
+    return not summary.false_claims() and all(row.outcome != "invalid" for row in summary.rows)
+
+
+def tell_comparison(old: Path, new: Path) -> bool:
+    """Print the changes between two result files; return True if nothing got worse."""
+    comparison = compare(read_results(old), read_results(new))
+    for note in comparison.notes:
+        say(note)
+    changes = [f"better: {sentence}" for sentence in comparison.improvements]
+    changes += [f"WORSE: {sentence}" for sentence in comparison.regressions]
+    write(None, "".join(f"{change}\n" for change in changes).encode())
+    return not comparison.regressions

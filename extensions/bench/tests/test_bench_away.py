@@ -1,0 +1,202 @@
+"""Benchmarks on local clusters of Dask and Ray with two workers each."""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Iterator
+from concurrent.futures import Future
+from functools import partial
+from pathlib import Path
+
+import memplan.extensions.bench.clusters as clusters
+import pytest
+from memplan.extensions.bench import away
+from memplan.extensions.bench.clusters import ATTEMPTS, ClusterExecutor, MachineLostError, executor_on
+from memplan.extensions.bench.measuring import measure
+from memplan.extensions.bench.results import read_results
+from memplan.extensions.bench.running import jobs
+from memplan.extensions.bench.suites import instances
+from memplan.extensions.bench.worker import BenchTask
+
+from memplan.api.cli.main import main
+from memplan.planner.errors import OptionError
+from memplan.extensions.bench.tests.clusters import cluster, end_its_machine, wait_to_be_unwanted, why_not
+from tests.support import public_problems
+
+INSTANCES = [str(file) for file in public_problems.files("minimalloc_small")[:3]]
+PATIENCE_S = 60.0
+
+
+@pytest.fixture(
+    scope="module",
+    params=[
+        pytest.param("dask", marks=[pytest.mark.cluster, pytest.mark.slow]),
+        pytest.param("ray", marks=[pytest.mark.cluster, pytest.mark.slow]),
+    ],
+)
+def address(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    if (reason := why_not(request.param)) is not None:
+        pytest.skip(reason)
+    with cluster(request.param, tmp_path_factory.mktemp("cluster")) as found:
+        yield found
+
+
+@pytest.fixture
+def executor(address: str) -> Iterator[ClusterExecutor]:
+    with executor_on(address) as found:
+        yield found
+
+
+def soon(path: Path) -> None:
+    until = time.monotonic() + PATIENCE_S
+    while not path.exists():
+        assert time.monotonic() < until, f"{path.name}: never"
+        time.sleep(0.05)
+
+
+def test_rows_are_those_of_this_machine_and_are_not_run_again(
+    address: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    results = tmp_path / "results.jsonl"
+    command = [
+        "bench",
+        *INSTANCES,
+        "--solvers",
+        "greedy,auto",
+        "--time-limit",
+        "5",
+        "--on",
+        address,
+        "-o",
+        str(results),
+    ]
+    assert main(command) == 0
+    rows = {row.key: row for row in read_results(results)}
+    wanted = jobs(INSTANCES, ["greedy", "auto"], [1], 5.0, 2**33)
+    assert rows.keys() == {task.key for task in wanted}
+    for task in wanted:
+        there, here = rows[task.key], measure(task)
+        for name in (
+            "outcome",
+            "peak",
+            "lower_bound",
+            "status",
+            "found_by",
+            "proved_by",
+            "buffers",
+            "machine",
+            "version",
+        ):
+            assert getattr(there, name) == getattr(here, name), name
+        assert (there.begun, here.begun) == (1, None)
+    capfd.readouterr()
+    assert main(command) == 0
+    assert f"6 of 6 runs are in {results}" in capfd.readouterr().err
+    assert len(read_results(results)) == 6
+
+
+def test_files_that_the_folder_of_an_instance_lists_are_sent_along(executor: ClusterExecutor, tmp_path: Path) -> None:
+    (tmp_path / "one.csv").write_text("id,lower,upper,size\na,0,3,8\nb,2,5,16\nc,3,9,4\n")
+    (tmp_path / "two.csv").write_text("id,lower,upper,size\na,0,3,-8\n")
+    (tmp_path / "index.json").write_text('[{"file": "one.csv", "peer_peaks": {"x": 28}}, {"file": "two.csv"}]')
+    one, two = (BenchTask(name, "greedy", 1, 1.0, 2**33) for name in instances(str(tmp_path)))
+    row = away.row_of(executor, one, away.begin(executor, one))
+    assert (row.peak, row.known_peak, row.instance) == (24, 28, one.instance)
+    wrong = away.row_of(executor, two, away.begin(executor, two))
+    assert wrong.outcome == "failed"
+    assert str(wrong.message).startswith(f"{two.instance}: ")
+
+
+def test_work_is_begun_again_where_its_machine_ends(executor: ClusterExecutor, tmp_path: Path) -> None:
+    future = executor.submit(end_its_machine, str(tmp_path), 1)
+    assert future.result(PATIENCE_S) == 2
+    assert executor.begun(future) == 2
+
+
+def test_work_that_ends_each_machine_is_given_up_and_is_a_row(executor: ClusterExecutor, tmp_path: Path) -> None:
+    future = executor.submit(end_its_machine, str(tmp_path), 99)
+    with pytest.raises(MachineLostError, match=f"its machine ended in the middle, {ATTEMPTS} times"):
+        future.result(PATIENCE_S)
+    assert executor.begun(future) == ATTEMPTS == len(list(tmp_path.iterdir()))
+
+
+def test_work_that_is_cancelled_ends_there(executor: ClusterExecutor, tmp_path: Path) -> None:
+    future = executor.submit(wait_to_be_unwanted, str(tmp_path))
+    soon(tmp_path / "begun")
+    assert future.cancel()
+    if type(executor).__name__ == "_OfDask":  # Ray kills the process
+        soon(tmp_path / "ended")
+
+
+def test_running_work_ends_with_its_caller(address: str, tmp_path: Path) -> None:
+    with executor_on(address) as executor:
+        executor.submit(wait_to_be_unwanted, str(tmp_path))
+        soon(tmp_path / "begun")
+    if address.startswith("dask"):
+        soon(tmp_path / "ended")
+
+
+def test_a_machine_of_another_version_is_named(executor: ClusterExecutor, monkeypatch: pytest.MonkeyPatch) -> None:
+    executor.check(str)
+    monkeypatch.setattr(clusters, "__version__", "9.9")
+    with pytest.raises(OptionError, match=r"^on: machine \S+ has memplan [0-9.]+, and this one is 9\.9$"):
+        executor.check(str)
+
+
+def test_a_machine_without_a_solver_is_named_before_anything_runs(
+    address: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    results = tmp_path / "results.jsonl"
+    command = ["bench", *INSTANCES, "--solvers", "greedy,nowhere:plan", "--on", address, "-o", str(results)]
+    assert main(command) == 2
+    err = capfd.readouterr().err
+    assert "memplan: error: on: machine " in err
+    assert err.endswith(" lacks solver nowhere:plan, which needs nowhere\n")
+    assert read_results(results) == []
+
+
+def test_a_lost_run_becomes_a_row_that_states_the_number_of_attempts() -> None:
+    class Lost(ClusterExecutor):
+        def begun(self, future: Future[object]) -> int:
+            return ATTEMPTS
+
+    future: Future[object] = Future()
+    future.set_exception(MachineLostError("its machine ended in the middle, 4 times"))
+    row = away.row_of(Lost(), BenchTask("a.csv", "greedy", 1, 1.0, 2**33), future)  # type: ignore[arg-type]
+    assert (row.outcome, row.begun, row.message) == ("failed", ATTEMPTS, "its machine ended in the middle, 4 times")
+
+
+def test_with_auto_a_machine_must_have_all_solvers_that_are_here() -> None:
+    assert away.needed(["greedy"]) == ["greedy"]
+    assert {"auto", "greedy", "exact"} <= set(away.needed(["auto"]))
+    assert partial(away.lacking, away.needed(["auto", "order"]))() == ""
+
+
+@pytest.mark.parametrize(
+    ("address", "sentence"),
+    [
+        ("slurm://here:1", 'on: must be dask://HOST:PORT or ray://HOST:PORT, got "slurm://here:1"'),
+        ("dask://here", 'on: must be dask://HOST:PORT or ray://HOST:PORT, got "dask://here"'),
+        ("dask://here:99999", 'on: must be dask://HOST:PORT or ray://HOST:PORT, got "dask://here:99999"'),
+        ("dask://127.0.0.1:1", 'on: nothing answers at "dask://127.0.0.1:1": Connection refused'),
+    ],
+)
+def test_an_address_without_a_cluster_is_refused(
+    address: str, sentence: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    if "1:1" in address and (reason := why_not("dask")):
+        pytest.skip(reason)
+    assert main(["bench", INSTANCES[0], "--on", address, "-o", str(tmp_path / "results.jsonl")]) == 2
+    assert capfd.readouterr().err == f"memplan: error: {sentence}\n"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["dask", "ray"])
+def test_something_else_at_the_address_is_refused(kind: str) -> None:
+    if (reason := why_not(kind)) is not None:
+        pytest.skip(reason)
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        where = f"{kind}://127.0.0.1:{other.getsockname()[1]}"
+        with pytest.raises(OptionError, match=f'^on: no .*{kind.title()} answers at "{where}": '), executor_on(where):
+            pass

@@ -1,0 +1,152 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from memplan.extensions.bench import measuring
+from memplan.extensions.bench.measuring import measure
+from memplan.extensions.bench.results import Result
+from memplan.extensions.bench.summary import outcome_word
+from memplan.extensions.bench.worker import BenchTask
+
+from memplan.extensions.bench.tests.planners_to_measure import BLOCK_BYTES, BUSY_S
+from tests.support import public_problems
+
+ROOT = Path(__file__).resolve().parents[3]
+PROBLEM = public_problems.FOLDER / "minimalloc_small" / "input.12.csv"
+INSTANCE = str(PROBLEM)
+
+
+@pytest.fixture(autouse=True)
+def planners_can_be_imported(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+
+
+def measured(
+    planner: str, time_limit_s: float = 5.0, memory_limit_bytes: int = 2**33, instance: str = INSTANCE
+) -> Result:
+    name = planner if ":" in planner or planner == "greedy" else f"memplan.extensions.bench.tests.planners_to_measure:{planner}"
+    # Cold, because a warm-up would let these planners sleep, fail or crash before the start.
+    return measure(BenchTask(instance, name, 1, time_limit_s, memory_limit_bytes, is_warm=False))
+
+
+@pytest.fixture(scope="module")
+def stacked() -> Result:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(ROOT))
+        return measured("stack")
+
+
+def test_a_plan_is_verified_and_its_peak_counted_by_the_benchmark(stacked: Result) -> None:
+    result = stacked
+    assert result.outcome == "plan"
+    assert result.peak is not None
+    assert result.peak > 12
+    assert (result.buffers, result.known_peak, result.lower_bound) == (5, None, 12)
+
+
+@pytest.mark.parametrize("planner", ["listed", "mapped"])
+def test_lists_and_mappings_are_answers_as_they_are_to_plan(planner: str, stacked: Result) -> None:
+    result = measured(planner)
+    assert (result.outcome, result.peak) == ("plan", stacked.peak)
+
+
+def test_plans_that_differ_are_counted_with_their_costs(tmp_path: Path) -> None:
+    # Room for two of three buffers that can be exchanged, so that none lies below one before it: the first two share
+    # bytes, or the last two, or all three.
+    rows = [{"id": k, "size": 4, "start": 2 * k, "end": 2 * k + 2} for k in range(3)]
+    reuse = [{"pairs": [[0, 1], [1, 2], [0, 2]], "cost": 1}]
+    problem = {"buffers": rows, "pools": [{"name": "m", "size": 8}], "objective": "cost", "reuse": reuse}
+    (file := tmp_path / "turns.json").write_text(json.dumps(problem))
+    result = measure(BenchTask(str(file), "plans=5@2", 1, 5.0, 2**33, is_warm=False))
+    assert (result.outcome, result.costs, result.is_complete, result.is_proved) == ("plan", (1, 1, 3), True, True)
+    assert outcome_word(result) == "3 plans proved, no more"
+
+
+def test_sleeping_uses_wall_time_and_no_cpu_time() -> None:
+    result = measured("sleep")
+    assert result.wall_time_s is not None
+    assert result.cpu_time_s is not None
+    assert result.wall_time_s >= BUSY_S
+    assert result.cpu_time_s < BUSY_S / 2
+
+
+def test_a_loop_uses_cpu_time() -> None:
+    result = measured("burn")
+    assert result.cpu_time_s is not None
+    assert result.process_cpu_s is not None
+    assert BUSY_S <= result.cpu_time_s < result.process_cpu_s
+
+
+def test_the_cpu_time_of_children_counts() -> None:
+    result = measured("burn_in_a_child")
+    assert result.cpu_time_s is not None
+    assert result.cpu_time_s >= BUSY_S
+
+
+def test_memory_in_use_is_measured() -> None:
+    result = measured("fill_memory")
+    assert result.outcome == "plan"
+    assert result.peak_rss_bytes is not None
+    assert result.peak_rss_bytes > BLOCK_BYTES
+
+
+def test_a_run_over_its_memory_limit_becomes_a_row() -> None:
+    result = measured("fill_memory", memory_limit_bytes=BLOCK_BYTES)
+    assert result.outcome == "memory"
+    assert result.peak is None
+
+
+def test_a_run_over_its_time_limit_is_stopped_and_becomes_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(measuring, "GRACE_S", 0.2)
+    result = measured("never_end", time_limit_s=0.1)
+    assert result.outcome == "late"
+    assert result.wall_time_s is not None
+    assert result.wall_time_s >= 0.3
+    assert result.cpu_time_s is not None
+
+
+@pytest.mark.parametrize(
+    ("planner", "outcome", "message"),
+    [
+        ("overlap", "invalid", "violations: "),
+        ("give_up", "none", "no plan in time"),
+        ("refuse", "skipped", "solver: cannot do what is asked"),
+        ("fail", "failed", "its process ended with status 1: ArithmeticError: two and two are five"),
+        ("too_short", "failed", "the planner must return an offset for each of 5 buffers, got 1"),
+        ("crash", "failed", "its process ended with signal SIGABRT"),
+        ("no_such_module:plan", "skipped", "solver: no_such_module:plan needs no_such_module, which is not installed"),
+    ],
+)
+def test_a_failure_becomes_a_row(planner: str, outcome: str, message: str) -> None:
+    result = measured(planner)
+    assert result.outcome == outcome
+    assert message in (result.message or "")
+
+
+def test_output_printed_by_a_planner_is_no_answer(stacked: Result) -> None:
+    assert measured("chatter").peak == stacked.peak
+
+
+def test_an_instance_that_cannot_be_read_becomes_a_row(tmp_path: Path) -> None:
+    file = tmp_path / "broken.csv"
+    file.write_text("id,lower,upper,size\n1,0,0,8\n")
+    result = measured("stack", instance=str(file))
+    assert result.outcome == "failed"
+    assert (result.message or "").startswith(f"{file}: ")
+
+
+def test_a_solver_of_our_own_tells_how_it_came_along() -> None:
+    result = measured("greedy")
+    assert (result.outcome, result.solver) == ("plan", "greedy")
+    assert result.curve
+    assert result.curve[-1].peak == result.peak
+    assert (result.version or "").startswith("memplan ")
+
+
+def test_a_warm_run_does_not_count_imports_of_the_first_call() -> None:
+    result = measure(BenchTask(INSTANCE, "memplan.extensions.bench.tests.planners_to_measure:burn", 1, 5.0, 2**33, is_warm=True))
+    assert result.cpu_time_s is not None
+    assert result.process_cpu_s is not None
+    assert result.process_cpu_s - result.cpu_time_s >= BUSY_S

@@ -1,0 +1,112 @@
+"""Peers in the benchmark: other planners, and orders."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+from memplan.extensions.bench.measuring import measure
+from memplan.extensions.bench.orders import ORDERERS, judged
+from memplan.extensions.bench.peers import PEERS, find, granule
+from memplan.extensions.bench.running import jobs
+from memplan.extensions.bench.worker import find_planner
+
+from lab.families import mirrored, tight
+from memplan import OperationGraph
+from memplan.planner.errors import OptionError
+from memplan.planner.model.buffer_table import column
+from memplan.planner.model.placement_table import PlacementTable
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
+from memplan.planner.verify.verifier import verify
+from tests.support import public_problems
+from tests.support.operation_graphs import least_peak, random_graph
+
+SMALL = public_problems.FOLDER / "minimalloc_small"
+PLAIN: dict[str, object] = {"id": 1, "size": 8, "start": 0, "end": 2}
+
+
+@pytest.mark.parametrize(
+    ("problem", "feature"),
+    [
+        ({"buffers": [PLAIN], "pools": [{"name": "a"}, {"name": "b"}]}, "several pools"),
+        ({"buffers": [PLAIN], "pools": [{"size": 64}]}, "a capacity"),
+        ({"buffers": [PLAIN], "pools": [{"reserved": [[0, 8]]}]}, "reserved ranges"),
+        ({"buffers": [PLAIN], "pools": [{"base_address": 4}]}, "a base address"),
+        ({"buffers": [PLAIN, {**PLAIN, "id": 2}], "conflicts": [[1, 2]]}, "conflicts"),
+        ({"buffers": [{"id": 1, "size": 8, "lifetimes": [[0, 1], [2, 3]]}]}, "lifetimes with holes"),
+        ({"buffers": [{**PLAIN, "offset": 0}]}, "pinned offsets"),
+        ({"buffers": [PLAIN, {**PLAIN, "id": 2, "alias_of": 1}]}, "aliases"),
+        ({"buffers": [PLAIN], "objective": "fit"}, "an objective other than the peak"),
+    ],
+)
+def test_rules_that_a_peer_cannot_express_are_named(problem: dict[str, object], feature: str) -> None:
+    with pytest.raises(OptionError) as caught:
+        granule(Problem.model_validate(problem))
+    assert caught.value.sentences == (f"solver: peers cannot express {feature}",)
+
+
+def test_the_granule_is_a_multiple_of_the_alignments_of_buffers_and_pool() -> None:
+    rows = [{**PLAIN, "id": k, "alignment": step} for k, step in enumerate((1, 4, 6))]
+    assert granule(Problem.model_validate({"buffers": rows, "pools": [{"alignment": 10}]})) == 60
+
+
+def test_any_function_can_be_a_peer() -> None:
+    peer = find("memplan.extensions.bench.tests.planners_to_measure:stack")
+    assert peer is not None
+    assert peer.is_installed
+    assert peer.load()(tight(1, 9, 64, 4), 1.0)[0] == 0
+    assert find("nobody") is None
+
+
+def test_a_reference_planner_is_a_solver_and_no_peer() -> None:
+    solver = "reference:executorch-naive"
+    assert find(solver) is None
+    planner, version = find_planner(solver, time_limit_s=1.0, seed=1)
+    assert planner(tight(1, 9, 64, 4), None).solver == solver
+    assert version.startswith("memplan ")
+    with pytest.raises(OptionError, match='got "reference:executorch"'):
+        jobs([str(SMALL)], ["reference:executorch"], [1], 1.0, 2**30)
+
+
+@pytest.mark.parametrize("name", PEERS)
+@pytest.mark.parametrize("alignment", [1, 48])
+def test_a_peer_gives_valid_plans_in_either_direction_of_time(name: str, alignment: int) -> None:
+    peer = PEERS[name]
+    if not peer.is_installed:
+        pytest.skip(f"{peer.distribution} comes with the extra peers")
+    buffers = tight(seed=3, n=20, height=100, live=5).buffers
+    rows = [{**buffers.fields(i), "alignment": alignment} for i in range(len(buffers))]
+    forwards = Problem.model_validate({"buffers": [*rows, {**PLAIN, "id": "empty", "size": 0}]})
+    for problem in (forwards, mirrored(forwards)):
+        offset = peer.load()(problem, 0.2)
+        pool = column(np.zeros(len(offset)))
+        assert verify(problem, Plan(placements=PlacementTable(problem.buffers.ids, ("default",), pool, offset))) == ()
+    assert peer.version.startswith(f"{peer.distribution} ")
+
+
+GRAPHS = Path(__file__).parents[3] / "examples" / "graphs"
+
+
+@pytest.mark.parametrize("name", ORDERERS)
+def test_every_row_of_the_table_gives_legal_orders(name: str) -> None:
+    for seed in range(6):
+        graph = random_graph(random.Random(seed), 7)
+        facts = ORDERERS[name](graph, 5.0)
+        assert facts["outcome"] == "plan"
+        assert facts["peak"] >= least_peak(graph)
+
+
+def test_invalid_orders_are_reported() -> None:
+    graph = OperationGraph.model_validate({"size": [1, 1], "ops": [{"out": [0]}, {"in": [0], "out": [1]}]})
+    assert judged(graph, (1, 0))["outcome"] == "invalid"
+
+
+@pytest.mark.slow
+def test_a_graph_is_measured_in_a_process_of_its_own() -> None:
+    (job,) = jobs([str(GRAPHS / "torch_resnet18_b1_sgd.json")], ["order"], [1], 20.0, 2**33)
+    result = measure(job)
+    assert (result.outcome, result.status, result.peak) == ("plan", "optimal", 40309764)
+    assert result.lower_bound == 40309764

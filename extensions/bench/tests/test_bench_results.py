@@ -1,0 +1,182 @@
+"""The instances of a benchmark, and its rows in files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Executor, Future
+from pathlib import Path
+from typing import Any, ParamSpec, TypeVar
+
+import pytest
+from memplan.extensions.bench.measuring import measure
+from memplan.extensions.bench.results import Moment, Result, appending, latest, read_results, write_result
+from memplan.extensions.bench.running import jobs, run, still_to_do
+from memplan.extensions.bench.suites import instances, pose
+from memplan.extensions.bench.worker import BenchTask
+
+from memplan.planner.errors import FormatError, InputError, OptionError
+from tests.support import public_problems
+
+
+def result(solver: str = "greedy", instance: str = "a.csv", seed: int = 1, **facts: object) -> Result:
+    given = {"instance": instance, "solver": solver, "seed": seed, "time_limit_s": 1.0, "outcome": "plan", **facts}
+    return Result.model_validate(given)
+
+
+def job(solver: str = "greedy", instance: str = "a.csv", seed: int = 1) -> BenchTask:
+    return BenchTask(instance, solver, seed, 1.0, 2**32)
+
+
+def test_rows_are_read_as_they_were_written_and_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "results.jsonl"
+    curve = (Moment(wall_time_s=0.0, lower_bound=60), Moment(wall_time_s=0.1, peak=64, lower_bound=60))
+    rows = [result(peak=64, curve=curve), result("cbc", outcome="late")]
+    with appending(path) as (_, file):
+        for row in rows:
+            write_result(file, row)
+        assert read_results(path) == rows
+
+
+def test_a_last_line_that_was_cut_off_is_run_again(tmp_path: Path) -> None:
+    path = tmp_path / "results.jsonl"
+    whole, cut = (result(seed=seed).model_dump_json() for seed in (1, 2))
+    path.write_text(f"{whole}\n{cut[:40]}")
+    with appending(path) as (rows, file):
+        assert rows == [result(seed=1)]
+        write_result(file, result(seed=3))
+    assert [row.seed for row in read_results(path)] == [1, 3]
+
+
+def test_runs_with_a_row_are_not_repeated() -> None:
+    wanted = [job(seed=1), job(seed=2), job("cbc", seed=1), job(instance="b.csv")]
+    done = [result(seed=1), result("cbc", seed=1, outcome="late")]
+    assert still_to_do(wanted, done) == [wanted[1], wanted[3]]
+
+
+def test_skipped_runs_are_repeated_and_their_later_row_counts() -> None:
+    skipped, done = result("supermalloc", outcome="skipped"), result("supermalloc")
+    assert still_to_do([job("supermalloc")], [skipped]) == [job("supermalloc")]
+    assert latest([skipped, done]) == [done]
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("{}", "instance: is required"),
+        ('{"instance":"x","solver":"y","seed":1,"time_limit_s":1,"outcome":"great"}', "outcome: must be"),
+        ("not JSON", "must be JSON"),
+    ],
+)
+def test_a_file_that_holds_something_else_is_refused_and_left_alone(tmp_path: Path, line: str, message: str) -> None:
+    path = tmp_path / "results.jsonl"
+    path.write_text(f"{result().model_dump_json()}\n{line}\n")
+    with pytest.raises(FormatError) as caught, appending(path):
+        pass
+    assert str(caught.value).startswith(f"{path}, line 2: {message}")
+    assert path.read_text().endswith(f"{line}\n")
+
+
+def test_solvers_take_turns_on_each_instance() -> None:
+    files = [str(file) for file in public_problems.files("minimalloc_small")[:2]]
+    found = jobs([*files, files[0]], ["greedy", "cbc"], [1, 2], 1.0, 2**32)
+    assert [(entry.instance, entry.seed, entry.solver) for entry in found] == [
+        (file, seed, solver) for file in files for seed in (1, 2) for solver in ("greedy", "cbc")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("solvers", "limit", "message"),
+    [
+        (["nobody"], 1.0, "solvers: must be one that `memplan solvers` lists,"),
+        (["auto"], 0.0, "time_limit_s: must be above 0"),
+        (["auto"], float("nan"), "time_limit_s: must be above 0"),
+    ],
+)
+def test_wrong_options_are_refused_before_anything_runs(solvers: list[str], limit: float, message: str) -> None:
+    with pytest.raises(OptionError) as caught:
+        jobs(["a.csv"], solvers, [1], limit, 2**32)
+    assert str(caught.value).startswith(message)
+
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class Lazy(Executor):
+    """An executor that runs its first task and delays the rest."""
+
+    def __init__(self) -> None:
+        self.futures: list[Future[Any]] = []
+
+    def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+        future: Future[T] = Future()
+        self.futures.append(future)
+        if len(self.futures) == 1:
+            future.set_result(fn(*args, **kwargs))
+        return future
+
+
+def test_runs_go_to_the_executor_that_is_given_and_stop_with_their_reader() -> None:
+    executor = Lazy()
+    wanted = [job(seed=seed) for seed in (1, 2, 3, 4)]
+    rows = run(wanted, lambda task: executor.submit(measure, task), lambda: 3)
+    task, future = next(rows)
+    assert (task, future.result().key) == (wanted[0], wanted[0].key)
+    rows.close()
+    assert [future.cancelled() for future in executor.futures] == [False, True, True]
+
+
+ROWS = "id,lower,upper,size\na,0,3,8\nb,2,5,16\nc,3,9,4\n"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for name in ("two.csv", "one.csv"):
+        (tmp_path / name).write_text(ROWS)
+    (tmp_path / "notes.txt").write_text("not an instance")
+    return tmp_path
+
+
+def test_a_folder_stands_for_its_files_in_order(folder: Path) -> None:
+    assert instances(str(folder)) == [str(folder / "one.csv"), str(folder / "two.csv")]
+
+
+def test_a_listing_tells_peaks_and_pools(folder: Path) -> None:
+    (folder / "index.json").write_text(
+        '[{"file": "one.csv", "peer_peaks": {"x": 28, "y": 24, "z": {"bufsizes": [1]}}, "more": 1},'
+        ' {"file": "two.csv", "peer_peaks": {"x": 28}, "pools": [{"name": "fast", "size": 16}, {"name": "slow"}]}]'
+    )
+    one, two = (pose(name) for name in instances(str(folder)))
+    assert one.known_peak == 24
+    assert [pool.name for pool in two.problem.pools] == ["fast", "slow"]
+    assert two.known_peak is None
+
+
+def test_a_malformed_listing_is_refused(folder: Path) -> None:
+    (folder / "index.json").write_text('{"file": "one.csv"}')
+    with pytest.raises(FormatError, match=r"index\.json: "):
+        pose(str(folder / "one.csv"))
+
+
+def test_a_malformed_suite_is_refused() -> None:
+    with pytest.raises(OptionError, match='suite: must be a folder or a file, got "nowhere"'):
+        instances("nowhere")
+
+
+def test_an_empty_folder_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(OptionError, match=r"suite: must hold files that end with \.csv or \.json"):
+        instances(str(tmp_path))
+
+
+def test_a_wrong_file_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "x.csv"
+    file.write_text("id,lower,upper,size\na,0,3,-8\n")
+    with pytest.raises(InputError) as caught:
+        pose(str(file))
+    assert caught.value.sentences[0].startswith(f"{file}: ")
+
+
+@pytest.mark.parametrize("folder", ["minimalloc", "executorch_cadence", "iree"])
+def test_the_problems_of_the_repository_can_be_run(folder: str) -> None:
+    for name in instances(str(public_problems.FOLDER / folder)):
+        assert len(pose(name).problem.buffers) > 0

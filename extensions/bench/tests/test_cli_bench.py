@@ -1,0 +1,135 @@
+"""`memplan bench`, charts and headlines of reports."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from memplan.extensions.bench.results import Result, read_results
+
+from memplan.api.cli.main import main
+from memplan.api.cli.report import live_bytes_chart
+from memplan.questions.plan.answers import headline
+from memplan.questions.plan.plan import progress
+from memplan.planner.model.plan import Plan
+
+ROOT = Path(__file__).resolve().parents[3]
+SUITE = str(ROOT / "examples" / "problems" / "minimalloc_small" / "g.7.csv")
+QUICK = ["--time-limit", "1", "--solvers", "greedy", "--cold"]
+
+
+def row(**facts: object) -> str:
+    given = {"instance": SUITE, "solver": "auto", "seed": 1, "time_limit_s": 1.0, "outcome": "plan", "peak": 100}
+    return Result.model_validate({**given, "status": "feasible", "lower_bound": 90, **facts}).model_dump_json() + "\n"
+
+
+def test_rows_go_to_standard_output_and_the_report_to_people(capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", SUITE, *QUICK]) == 0
+    out, err = capfd.readouterr()
+    assert [json.loads(line)["instance"] for line in out.splitlines()] == [SUITE]
+    assert "peak/bound" in err
+
+
+def test_an_interrupted_benchmark_resumes_where_it_stopped(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    results = tmp_path / "results.jsonl"
+    assert main(["bench", SUITE, *QUICK, "-o", str(results)]) == 0
+    first = read_results(results)
+    assert main(["bench", SUITE, *QUICK, "--seeds", "1,2", "-o", str(results)]) == 0
+    assert read_results(results)[:1] == first
+    assert [result.seed for result in read_results(results)] == [1, 2]
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert f"1 of 2 runs are in {results}" in err
+    assert re.search(r"greedy +2 +2 ", err)
+
+
+def test_an_interrupt_ends_the_runs_and_keeps_the_rows(tmp_path: Path) -> None:
+    results = tmp_path / "results.jsonl"
+    endless = "memplan.extensions.bench.tests.planners_to_measure:never_end"
+    command = [sys.executable, "-m", "memplan.api.cli.main", "bench", SUITE, "--solvers", f"greedy,{endless}", "--cold"]
+    started = subprocess.Popen([*command, "-o", str(results)], cwd=ROOT, stderr=subprocess.PIPE, text=True)
+    with started as process:
+        assert process.stderr is not None
+        assert process.stderr.readline().startswith("[1/2] greedy")
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=60) == 130
+    assert [result.solver for result in read_results(results)] == ["greedy"]
+
+
+def test_a_plan_that_breaks_a_rule_ends_with_status_3(tmp_path: Path) -> None:
+    results = tmp_path / "results.jsonl"
+    results.write_text(row() + row(seed=2, outcome="invalid", peak=None, message="1 violations"))
+    assert main(["bench", "-o", str(results)]) == 3
+
+
+def test_a_comparison_is_silent_unless_something_became_worse(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    old, new = tmp_path / "old.jsonl", tmp_path / "new.jsonl"
+    old.write_text(row())
+    new.write_text(row(peak=120))
+    assert main(["bench", "--compare", str(old), str(old)]) == 0
+    assert capfd.readouterr() == ("", "")
+    assert main(["bench", "--compare", str(old), str(new)]) == 1
+    assert capfd.readouterr().out == f"WORSE: auto on {SUITE} (1 s): peak 100 -> 120 (+20.00%)\n"
+    assert main(["bench", "--compare", str(new), str(old)]) == 0
+    assert capfd.readouterr().out.startswith("better: ")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "bench: must have a SUITE to run, RESULTS to report on (-o) or --compare"),
+        ([SUITE, "--seeds", "1,x"], 'seeds: must be integers with commas between, got "1,x"'),
+        ([SUITE, "--memory-limit", "much"], 'memory-limit: must be a size such as 4096, 64kB or 1MiB, got "much"'),
+        ([SUITE, "-o", "/nowhere/x"], "/nowhere/x: No such file or directory"),
+        (["--compare", "/nowhere/x", "/nowhere/y"], "/nowhere/x: No such file or directory"),
+    ],
+)
+def test_a_wrong_command_line_ends_with_status_2(
+    arguments: list[str], message: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["bench", *arguments]) == 2
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert err.startswith(f"memplan: error: {message}")
+
+
+def test_a_chart_shows_each_live_set_as_a_bar() -> None:
+    title, *bars = live_bytes_chart([(0, 24), (5, 48), (9, 2)])
+    assert title == "live bytes from time 0 to 9: at most 48 (48 B), at time 5"
+    assert bars == [" █", " █", " █", "██", "██", "██▂"]
+
+
+@given(loads=st.lists(st.integers(0, 2**62), min_size=1, max_size=300))
+def test_a_chart_has_its_highest_bar_where_most_bytes_are_alive(loads: list[int]) -> None:
+    title, *bars = live_bytes_chart(list(enumerate(loads))) or ("", "")
+    assert (title == "") == (max(loads) == 0)
+    assert all(len(bar) <= min(64, len(loads)) for bar in bars)
+    if title:
+        column = loads.index(max(loads)) * min(64, len(loads)) // len(loads)
+        assert bars[0][column] == "█"
+        assert title.endswith(f"at time {loads.index(max(loads))}")
+
+
+def test_a_headline_states_the_cost_with_its_bound_before_the_peak() -> None:
+    plan = Plan(peak=96, lower_bound=64, cost=17, cost_lower_bound=16, gap=0.0625, solver="prices")
+    asked = "feasible: cost 17, lower bound 16; peak 96 bytes, lower bound 64; gap 6.25%, found by prices"
+    assert headline(plan) == asked
+
+
+def test_a_headline_says_why_there_is_no_plan() -> None:
+    assert headline(Plan(status="unknown", stop_reason="time_limit")) == "unknown: time_limit"
+
+
+def test_progress_is_reported_with_peak_bound_and_gap() -> None:
+    event = {"peak": 1500, "lower_bound": 1000, "gap": 0.5, "solver": "greedy"}
+    assert progress(event) == "best peak 1,500  bound 1,000  gap 50.00%  greedy"
+    assert progress(event | {"peak": None, "gap": None, "solver": ""}).strip() == "best peak none yet  bound 1,000"

@@ -1,0 +1,240 @@
+"""The process of one run: it reads a job, prepares, waits for the start, solves, and reports.
+
+Its messages: `ready` and `done` with the CPU time used so far, `moment` for each improvement, and last the facts that a
+Result needs. What is not the solver's work (imports, reading, compiled kernels) comes before `ready`; the check of the
+plan comes after `done`.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from memplan import files
+from memplan.questions.plan import plan as plans
+from memplan.questions.plan.objects import ObjectsAnswer
+from memplan.questions.reading import validated
+from memplan.planner import __version__
+from memplan.planner.bounds.lower_bound import lower_bound
+from memplan.planner.errors import FormatError, InvalidPlanError, MemplanError, OptionError
+from memplan.planner.instance.compile import compile_problem
+from memplan.planner.model.buffer_table import BufferTable, column
+from memplan.planner.model.placement_table import PlacementTable
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
+from memplan.planner.verify.verifier import verify
+from memplan.solvers.portfolio.solve import solve
+from memplan.solvers.processes.parent import Parent
+from memplan.solvers.reference.own import rows_of
+from memplan.solvers.search.control import Control
+from memplan.solvers.search.result import Progress
+from memplan.extensions.bench import orders, peers
+from memplan.extensions.bench.results import Key
+from memplan.extensions.bench.suites import pose
+
+DIFFERING = re.compile(r"plans=([1-9]\d*)(?:@([1-9]\d*))?")
+"""The name of a search for several plans that differ pairwise by a distance."""
+OnProgress = Callable[[Progress], None]
+Planner = Callable[[Problem, OnProgress | None], Plan]
+
+
+@dataclass(frozen=True)
+class BenchTask:
+    """One run: a solver (or peer) on an instance, by name. The memory limit applies to each process, in bytes."""
+
+    instance: str
+    solver: str
+    seed: int
+    time_limit_s: float
+    memory_limit_bytes: int
+    is_warm: bool = True
+
+    @property
+    def key(self) -> Key:
+        """The key of its result's row."""
+        return (self.instance, self.solver, self.seed, self.time_limit_s)
+
+
+def main() -> None:
+    """Run the process: its task is a job, its answers are messages."""
+    parent = Parent()
+    say = parent.send
+    sys.path.append(str(Path.cwd()))  # where planners of a caller's own may be
+    try:
+        _run(parent.task, parent)
+    except OptionError as error:
+        say({"outcome": "skipped", "message": str(error)})
+    except InvalidPlanError as error:
+        say({"outcome": "invalid", "message": str(error)})
+    except MemplanError as error:
+        say({"outcome": "failed", "message": str(error)})
+    except TimeoutError:
+        say({"outcome": "none", "message": "no plan in time"})
+    except MemoryError:
+        say({"outcome": "memory", "message": "the memory limit was reached"})
+
+
+def _run(job: BenchTask, parent: Parent) -> None:
+    if job.solver in orders.ORDERERS:
+        _run_order(job, parent)
+        return
+    generated = pose(job.instance)
+    problem = generated.problem
+    planner, version = find_planner(job.solver, job.time_limit_s, job.seed)
+    if job.is_warm:
+        _warm(job.solver)
+
+    def say_moment(now: Progress) -> None:
+        parent.send({"moment": [now.elapsed_s, now.peak, now.lower_bound]})
+
+    with _measured(job, parent):
+        plan = planner(problem, say_moment)
+    parent.send({"known_peak": generated.known_peak, "version": version, **judged(problem, plan)})
+
+
+def _run_order(job: BenchTask, parent: Parent) -> None:
+    """Order a graph of operations, after warming up memplan's search."""
+    graph = files.read_graph(job.instance)
+    orders.load()
+    with _measured(job, parent):
+        facts = orders.ORDERERS[job.solver](graph, job.time_limit_s)
+    parent.send({"version": f"memplan {__version__}", **facts})
+
+
+@contextmanager
+def _measured(job: BenchTask, parent: Parent) -> Iterator[None]:
+    """Report the resources used before and after the block, under the job's memory limit, from the parent's start."""
+    # Imported here: there is none on Windows, where bench runs nothing but must be importable.
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    most = job.memory_limit_bytes
+    resource.setrlimit(resource.RLIMIT_DATA, (most if hard < 0 else min(most, hard), hard))
+    try:
+        parent.send({"ready": cpu_time_s()})
+        parent.wait_for_start()
+        yield
+        parent.send({"done": cpu_time_s(), "peak_rss_bytes": peak_rss_bytes()})
+    finally:
+        resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
+
+
+def find_planner(solver: str, time_limit_s: float, seed: int) -> tuple[Planner, str]:
+    """Return a solver or peer as an imported function, with its version; raises OptionError."""
+    if match := DIFFERING.fullmatch(solver):
+        options = validated(
+            plans.PlanOptions,
+            {"time_limit_s": time_limit_s, "seed": seed, "plans": int(match[1]), "distance": int(match[2] or 1)},
+        )
+        return lambda problem, _: _plan_of(plans.plan(problem, options=options)), f"memplan {__version__}"
+    peer = peers.find(solver)
+    if peer is None:
+        return lambda problem, on_progress: solve(
+            problem,
+            time_limit_s=time_limit_s,
+            solver=solver,
+            seed=seed,
+            control=Control(report=on_progress),
+        ), f"memplan {__version__}"
+    if not peer.is_installed:
+        raise OptionError(f"solver: {solver} needs {peer.distribution or peer.package}, which is not installed")
+    offsets = peer.load()
+    return lambda problem, on_progress: _placed(problem, offsets(problem, time_limit_s)), peer.version
+
+
+def _plan_of(answer: Plan | ObjectsAnswer) -> Plan:
+    if not isinstance(answer, Plan):
+        raise OptionError("solvers: must be no plans that differ where objects are shared")
+    return answer
+
+
+def _placed(problem: Problem, answer: object) -> Plan:
+    """Return the plan of an answer: an array of offsets, or any form that a caller's planner may return."""
+    names = tuple(pool.name for pool in problem.pools)
+    if isinstance(answer, np.ndarray) and answer.dtype == np.int64 and answer.shape == (len(problem.buffers),):
+        return Plan(placements=PlacementTable(problem.buffers.ids, names, column(np.zeros(len(answer))), answer))
+    try:
+        rows = rows_of(problem, answer)
+    except OptionError as error:
+        raise FormatError(f"the planner {error}") from None
+    ids = tuple(problem.buffers.ids[i] for i, _, _ in rows)
+    pools, offsets = column([pool for _, pool, _ in rows]), column([offset for _, _, offset in rows])
+    return Plan(placements=PlacementTable(ids, names, pools, offsets))
+
+
+def _warm(solver: str) -> None:
+    """Solve a small problem, so that everything loaded on demand is there.
+
+    Ours solves a large one, too, for what small ones do not need; some peers would take long.
+    """
+    if DIFFERING.fullmatch(solver):  # which refuses problems without prices
+        solver = "auto"
+    planner, _ = find_planner(solver, time_limit_s=1.0, seed=0)
+    for n in (12, 2500) if peers.find(solver) is None else (12,):
+        rng, start = np.random.default_rng(0), np.arange(n) // 2
+        size, end = rng.integers(1, 1000, n), start + rng.geometric(0.1, n)
+        planner(Problem(buffers=BufferTable.from_columns(range(n), size, start, end)), None)
+
+
+def cpu_time_s() -> float:
+    """Return the CPU time of this process and its ended children, by the kernel's account."""
+    import resource
+
+    usages = (resource.getrusage(whose) for whose in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(usage.ru_utime + usage.ru_stime for usage in usages)
+
+
+def peak_rss_bytes() -> int:
+    """Return the peak memory of this process or an ended child."""
+    import resource
+
+    mine = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM"))
+    # Not RUSAGE_SELF: that counts what the parent had in use when it forked.
+    return 1024 * max(int(mine.split()[1]), resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
+
+
+def judged(problem: Problem, plan: Plan) -> dict[str, Any]:
+    """Return the verdict on a plan: verified, its peak recounted, its claims checked."""
+    instance = compile_problem(problem)
+    bound = lower_bound(instance).total * instance.unit
+    if len(problem.pools) == 1:  # with more, the best plan need not have the least sum of peaks
+        bound = max(bound, plan.lower_bound or 0)
+    facts: dict[str, Any] = {
+        "buffers": len(problem.buffers),
+        "lower_bound": bound,
+        "status": plan.status,
+        "stop_reason": plan.stop_reason,
+        "found_by": plan.solver,
+        "proved_by": plan.proof and plan.proof.prover,
+    }
+    if plan.status in ("infeasible", "unknown"):
+        return {"outcome": "none", "message": plan.explanation and plan.explanation.message, **facts}
+    if plan.others is not None:
+        every = plan, *plan.others.plans
+        facts |= {"costs": tuple(each.cost for each in every), "is_complete": plan.others.complete}
+        facts["is_proved"] = all(each.cost == each.cost_lower_bound for each in every)
+    if violations := verify(problem, plan):
+        return {"outcome": "invalid", "message": f"{len(violations)} violations: {violations[0].message}", **facts}
+    peak = _peak(problem, plan)
+    if plan.peak not in (None, peak):
+        return {"outcome": "invalid", "message": f"the plan says peak {plan.peak}, it is {peak}", **facts}
+    if peak < bound:
+        return {"outcome": "invalid", "message": f"the plan says bound {bound}, its peak is {peak}", **facts}
+    return {"outcome": "plan", "peak": peak, **facts}
+
+
+def _peak(problem: Problem, plan: Plan) -> int:
+    """Return the sum over the pools of the largest end offset."""
+    ends = plan.placements.offset + problem.buffers.size
+    return sum(int(ends[plan.placements.pool == q].max(initial=0)) for q in range(len(plan.placements.pool_names)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,261 @@
+"""Access maps for a graph of operations, derived from kinds, attributes and shapes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import accumulate
+from math import prod
+
+from memplan.extensions.cascade.access.access_graph import (
+    AccessGraph,
+    AccessOperation,
+    Channels,
+    PixelTensor,
+    Read,
+    Role,
+    padded,
+    whole,
+)
+from memplan.extensions.cascade.access.kinds import ACCUMULATED, MOST_ALONG, POINTWISE, KindAccess, access_of
+from memplan.extensions.cascade.access.layouts import (
+    Facts,
+    Pixels,
+    UnknownAccess,
+    family_of,
+    layouts_of,
+    named_layout,
+    permutation_of,
+    pixels_of,
+    reshaped_layout,
+)
+from memplan.planner.operations.graph import GraphOperation, OperationGraph
+from memplan.planner.operations.graph_facts import Shape, bits_of
+
+SUM_BYTES = 4
+"""The bytes of an accumulator for each channel, for elements of at most four bytes."""
+
+
+def access_graph(graph: OperationGraph, *, brick: int = 1) -> AccessGraph:
+    """Return the access maps of a graph in its given order.
+
+    An operation whose maps do not follow from its facts is a barrier. Channels are padded to a multiple of `brick`.
+    """
+    return _Reading(graph, brick).run()
+
+
+class _Reading:
+    """The conversion of a graph, operation by operation."""
+
+    def __init__(self, graph: OperationGraph, brick: int) -> None:
+        self.graph, self.brick = graph, brick
+        self.layouts = layouts_of(graph)
+        self.resident = frozenset(graph.resident)
+        writers: dict[int, int] = {}
+        for row in graph.ops:
+            for tensor in row.outputs:
+                writers[tensor] = writers.get(tensor, 0) + 1
+        self.rewritten = {tensor for tensor, count in writers.items() if count > 1} | set(graph.given)
+
+    def run(self) -> AccessGraph:
+        tensors = tuple(map(self._tensor, range(len(self.graph.size))))
+        operations = tuple(
+            replace(self._operation(row, tensors), label=str(row.attributes.get("label", ""))) for row in self.graph.ops
+        )
+        results = tuple(tensor for tensor in self.graph.kept if tensor not in self.resident)
+        access = AccessGraph(tensors, operations, results, self.graph.name or "", layout=self._layout(tensors))
+        if not any(row.alternatives for row in self.graph.ops):
+            return access
+        rows = zip(range(len(operations)), self.graph.ops, strict=True)
+        return replace(access, operations=tuple(self._in_several_ways(access, v, row) for v, row in rows))
+
+    def _in_several_ways(self, graph: AccessGraph, v: int, row: GraphOperation) -> AccessOperation:
+        """Return an operation with its alternatives. Their costs count as multiplications, and so does its own cost."""
+        if not row.alternatives:
+            return graph.operations[v]
+        whole, own = graph.macs_of(v), graph.operations[v]
+        if row.cost is not None:
+            own = replace(own, macs=graph.macs_of_pixel(v, row.cost))
+            whole = row.cost
+        ways = tuple((whole if way.cost is None else way.cost, way.work) for way in row.alternatives)
+        return replace(own, alternatives=ways)
+
+    def _layout(self, tensors: tuple[PixelTensor, ...]) -> str:
+        """Return the layout that all images share, or that there are batches or several layouts."""
+        images = [t for t, row in enumerate(tensors) if row.rows * row.columns > 1 and len(self._shape(t) or ()) > 2]
+        if any((self._shape(t) or (1,))[0] > 1 for t in images):
+            return "batches"
+        # A tensor without channels is equal in every layout.
+        families = {family_of(self.layouts[t] or "") for t in images if "C" in (self.layouts[t] or "C")}
+        return families.pop() if len(families) == 1 else "several layouts" if families else "NHWC"
+
+    def _bits(self, tensor: int) -> int:
+        facts = self.graph.tensors[tensor] if self.graph.tensors else None
+        return (bits_of(facts.dtype) if facts is not None and facts.dtype is not None else None) or 8
+
+    def _shape(self, tensor: int) -> tuple[int, ...] | None:
+        return self.graph.tensors[tensor].shape if self.graph.tensors else None
+
+    def _tensor(self, tensor: int) -> PixelTensor:
+        size = 0 if tensor in self.resident else self.graph.size[tensor]
+        name = (self.graph.tensors[tensor].name if self.graph.tensors else None) or f"tensor {tensor}"
+        shape = self._shape(tensor)
+        seen = None if shape is None or prod(shape) == 0 else pixels_of(shape, self.layouts[tensor])
+        if seen is None:
+            return PixelTensor(1, 1, size, name)
+        pixel = padded(seen.channels, self.brick, self._bits(tensor) * seen.batch)
+        needed = seen.rows * seen.columns * pixel
+        # Importers round sizes up to an alignment, which is an option here.
+        exact = tensor not in self.resident and (needed <= size or self.brick > 1)
+        if not exact:
+            return PixelTensor(1, 1, size, name)
+        channels = padded(seen.channels, self.brick, 8)
+        is_even = seen.batch == 1 and pixel % max(1, channels) == 0
+        return PixelTensor(seen.rows, seen.columns, pixel, name, channels=channels if is_even else 0)
+
+    def _operation(self, row: GraphOperation, tensors: tuple[PixelTensor, ...]) -> AccessOperation:
+        read = [k for k, tensor in enumerate(row.inputs) if tensor not in self.resident]
+        weights = sum(self.graph.size[tensor] for tensor in row.inputs if tensor in self.resident)
+        name, kind = row.name or "", row.kind or ""
+        try:
+            facts = self._facts(row, read, tensors)
+            maps = access_of(facts)
+            if len(maps.windows) < len(read):
+                raise UnknownAccess(
+                    f"reads {len(read)} tensors that are no weights, where {len(maps.windows)} are known"
+                )
+        except UnknownAccess as unknown:
+            windows = [(whole(tensors[row.inputs[k]].rows), whole(tensors[row.inputs[k]].columns)) for k in read]
+            reads = tuple(Read(row.inputs[k], *windows[i]) for i, k in enumerate(read))
+            macs = self._macs_of_barrier(row, read)
+            outputs = tuple(tensor for tensor in row.outputs if tensor not in self.resident)
+            return AccessOperation(kind, reads, outputs, "barrier", macs, weights, 0, row.work, name, str(unknown))
+        out = tensors[row.outputs[0]]
+        reads = tuple(
+            Read(row.inputs[k], *maps.windows[i], _channels(maps, tensors[row.inputs[k]], out))
+            for i, k in enumerate(read)
+        )
+        each = max(SUM_BYTES, self._bits(row.outputs[0]) // 8)
+        sums = facts.output.channels * facts.output.batch * each if maps.is_sum else 0
+        role: Role = "sum" if maps.is_sum else "striped"
+        is_accumulated = kind in ACCUMULATED and maps.mixes and len(read) == 1 and facts.integer("groups", 1) == 1
+        partial = out.rows * out.columns * out.channels * each if is_accumulated else 0
+        return AccessOperation(
+            kind, reads, row.outputs, role, maps.macs, weights, sums, row.work, name, partial=partial
+        )
+
+    def _macs_of_barrier(self, row: GraphOperation, read: list[int]) -> int:
+        """Return the multiplications of a fully connected layer that runs whole; 0 for other barriers."""
+        if row.kind != "fully_connected" or not read or len(row.outputs) != 1:
+            return 0
+        around = row.inputs[read[0]], row.outputs[0]
+        return prod(self.graph.size[tensor] * 8 // self._bits(tensor) for tensor in around)
+
+    def _facts(self, row: GraphOperation, read: list[int], tensors: tuple[PixelTensor, ...]) -> Facts:
+        """Return the facts about an operation; raises UnknownAccess if they are not enough to run it in parts."""
+        if row.regions or row.after:
+            raise UnknownAccess("runs other graphs, or has an order of its own")
+        if len(row.outputs) != 1 or not read:
+            raise UnknownAccess(f"has {len(row.outputs)} outputs and {len(read)} inputs")
+        around = (*(row.inputs[k] for k in read), row.outputs[0])
+        if self.rewritten.intersection(around) or row.outputs[0] in self.resident:
+            raise UnknownAccess("changes a tensor where it lies")
+        shapes = [row.in_shapes[k] if row.in_shapes else None for k in read]
+        shapes.append(row.out_shapes[0] if row.out_shapes else None)
+        seen, full, layouts = list[Pixels](), list[tuple[int, ...]](), list[str]()
+        for tensor, shape in zip(around, shapes, strict=True):
+            own, layout = self._shape(tensor), self.layouts[tensor]
+            used = own if shape is None else shape
+            if own is not None and used is not None and own != used and layout is not None:
+                layout = reshaped_layout(layout, own, used)
+                if layout is None:
+                    raise UnknownAccess("sees a tensor in another shape than it has")
+            pixels = None if used is None else pixels_of(used, layout)
+            if used is None or pixels is None or layout is None or prod(used) == 0:
+                raise UnknownAccess("has tensors that are not known to be images or sequences")
+            if max(pixels[:2]) > MOST_ALONG:
+                raise UnknownAccess(f"has more than {MOST_ALONG} rows or columns")
+            if pixels[:2] != tensors[tensor].sizes:
+                raise UnknownAccess("sees a tensor in another shape than it has")
+            seen.append(pixels)
+            full.append(used)
+            layouts.append(layout)
+        *into, layout = layouts
+        if named_layout(str(row.attributes.get("layout")), len(layout)) not in (layout, None):
+            raise UnknownAccess("has another layout than its output")
+        attributes = row.attributes
+        if row.kind == "transpose":
+            attributes = {**attributes, "axes": permutation_of(row)}
+        elif row.kind != "reshape":
+            # All of the second operand is read, whatever its axes; an axis of one element matches any axis.
+            alike = list(zip(into[:1] if row.kind == "matmul" else into, full, strict=False))
+            if row.kind not in POINTWISE:  # it broadcasts tensors with fewer axes
+                alike = [(other, shape) for other, shape in alike if len(other) == len(layout)]
+            if any(_differ(other, layout, shape) for other, shape in alike):
+                raise UnknownAccess("has tensors of two layouts")
+        return Facts(
+            row.kind or "", attributes, tuple(seen[:-1]), tuple(full[:-1]), seen[-1], full[-1], layout, into[0]
+        )
+
+
+def _differ(layout: str, other: str, shape: tuple[int, ...]) -> bool:
+    """Return True if two layouts of a shape (the second for its last axes) differ in an axis of several elements."""
+    along = zip(reversed(layout), reversed(other), reversed(shape), strict=False)
+    return any(a != b and size > 1 for a, b, size in along)
+
+
+def _channels(found: KindAccess, seen: PixelTensor, out: PixelTensor) -> Channels:
+    """Return which input channels a range of output channels depends on."""
+    is_same = out.channels > 0 and (seen.pixel, seen.channels) == (out.pixel, out.channels)
+    return "same" if is_same and not found.mixes else "all"
+
+
+def split_apart(graph: OperationGraph) -> OperationGraph:
+    """Return the graph with each split replaced by slices, or the same graph if it has no split.
+
+    Tensors keep their positions. Where other operations run before one for no tensor's sake, nothing is changed.
+    """
+    if not graph.tensors or any(row.after for row in graph.ops):
+        return graph
+    parts = [_slices(graph, row) for row in graph.ops]
+    if not any(parts):
+        return graph
+    ops = tuple(one for row, slices in zip(graph.ops, parts, strict=True) for one in slices or (row,))
+    return graph.model_copy(update={"ops": ops})
+
+
+def _slices(graph: OperationGraph, row: GraphOperation) -> tuple[GraphOperation, ...]:
+    """Return the slices equivalent to a split along one axis; none for other operations."""
+    apart = set(graph.resident)
+    reads = [k for k, tensor in enumerate(row.inputs) if tensor not in apart]
+    if row.kind != "split" or len(reads) != 1 or len(row.outputs) < 2 or row.work or row.regions:
+        return ()
+    if any(not graph.readers[tensor] and tensor not in graph.kept for tensor in row.outputs):
+        return ()  # an unread output is alive while others are made
+    whole = _seen(graph, row.inputs[reads[0]], row.in_shapes, reads[0])
+    shapes = [_seen(graph, tensor, row.out_shapes, k) for k, tensor in enumerate(row.outputs)]
+    sizes = [shape for shape in shapes if whole is not None and shape is not None and len(shape) == len(whole)]
+    if whole is None or len(sizes) < len(shapes):
+        return ()
+    cut = [axis for axis in range(len(whole)) if any(shape[axis] != whole[axis] for shape in sizes)]
+    if len(cut) != 1 or sum(shape[cut[0]] for shape in sizes) != whole[cut[0]]:
+        return ()
+    starts = [0, *accumulate(shape[cut[0]] for shape in sizes)]
+    layout = {"layout": row.attributes["layout"]} if "layout" in row.attributes else {}
+    return tuple(
+        row.model_copy(
+            update={
+                "kind": "slice",
+                "inputs": (row.inputs[reads[0]],),
+                "outputs": (tensor,),
+                "may_overwrite": (),
+                "in_shapes": (whole,),
+                "out_shapes": (shape,),
+                "attributes": {"starts": (start,), "axes": (cut[0],), **layout},
+            }
+        )
+        for tensor, shape, start in zip(row.outputs, sizes, starts, strict=False)
+    )
+
+
+def _seen(graph: OperationGraph, tensor: int, shapes: tuple[Shape | None, ...], k: int) -> Shape | None:
+    return (shapes[k] if shapes else None) or graph.tensors[tensor].shape

@@ -1,0 +1,374 @@
+"""The access maps of each kind of operation; a kind that is not in the table is a barrier.
+
+The attributes of a kind are lists of two integers for rows and columns: `kernel`, `strides`, `dilations`; `pads` are
+those before rows, before columns, behind rows, behind columns; sequences have one and two. `groups` is one integer, as
+is `axis`. Those of a pad or slice are by the axes of the shape. Operations of a caller's own have their maps as
+`access_rows` and `access_columns`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from memplan.extensions.cascade.access.access_graph import (
+    SAME,
+    Window,
+    blocks,
+    gathered,
+    linear,
+    linear_asymmetric,
+    linear_corners,
+    nearest,
+    nearest_centred,
+    shifted,
+    sliding,
+    transposed,
+    whole,
+)
+from memplan.extensions.cascade.access.layouts import (
+    CHOOSING,
+    Facts,
+    Pixels,
+    UnknownAccess,
+    reshaped_layout,
+    transposed_layout,
+)
+
+Windows = tuple[Window, Window]
+MOST_ALONG = 2**20
+"""The most rows or columns of a tensor that is cut in stripes."""
+_FARTHEST = 2**40
+
+
+class KindAccess(NamedTuple):
+    """The access maps for each input, multiplications for an output pixel, and whether it is a sum over rows.
+
+    `mixes` says that a channel of the output depends on all of those read, of which it is a sum if there is one input.
+    """
+
+    windows: tuple[Windows, ...]
+    macs: int = 0
+    is_sum: bool = False
+    mixes: bool = True
+
+
+def access_of(facts: Facts) -> KindAccess:
+    """Return the access maps of an operation; raises UnknownAccess, which says why it must run whole.
+
+    A batch runs together: a row is that row of all its images.
+    """
+    is_own = "access_rows" in facts.attributes or "access_columns" in facts.attributes
+    if not is_own and facts.kind not in _KINDS and facts.kind not in POINTWISE:
+        raise UnknownAccess(f"{facts.kind or 'an unknown kind'} runs whole")
+    rule = _own if is_own else _pointwise if facts.kind in POINTWISE else _KINDS[facts.kind]
+    maps = rule(facts)
+    if any(seen.batch not in (facts.output.batch, 1) for seen in facts.inputs):
+        raise UnknownAccess(f"{facts.kind} across the images of a batch runs whole")
+    for window in (window for windows in maps.windows for window in windows):
+        if max(window.scale, window.divisor) > 2 * MOST_ALONG or max(abs(window.low), abs(window.high)) > _FARTHEST:
+            raise UnknownAccess(f"{facts.kind} with strides or pads of more than {MOST_ALONG}")
+    return maps._replace(macs=maps.macs * facts.output.batch)
+
+
+def _own(facts: Facts) -> KindAccess:
+    """Return the access maps given by the caller, for any kind: scale, divisor, low and high for each input."""
+    along: list[list[Window]] = []
+    for axis, name in enumerate(("access_rows", "access_columns")):
+        if name not in facts.attributes:
+            along.append([whole(seen[axis]) for seen in facts.inputs])
+            continue
+        numbers = facts.integers(name, 4 * len(facts.inputs))
+        maps = [Window(*numbers[k : k + 4]) for k in range(0, len(numbers), 4)]
+        if any(one.scale < 0 or one.divisor < 1 or one.low > one.high for one in maps):
+            raise UnknownAccess(f"{name} must have a scale from 0, a divisor from 1, and a low that is not above high")
+        along.append(maps)
+    macs = facts.integer("macs", 0)
+    if macs < 0:
+        raise UnknownAccess(f"macs must be at least 0, got {macs}")
+    return KindAccess(tuple(zip(*along, strict=True)), macs, mixes=facts.attributes.get("mixes") is not False)
+
+
+def _require_images(facts: Facts) -> None:
+    """Raise UnknownAccess unless the axes are those of images or sequences."""
+    if facts.layout not in ("NHWC", "NCHW", "NHC", "NCH") or len(facts.in_layout) != len(facts.layout):
+        raise UnknownAccess(f"{facts.kind} of axes {facts.layout} runs whole")
+
+
+def _spatial(facts: Facts) -> tuple[tuple[int, ...], ...]:
+    """Return kernel, strides, dilations and pads for rows and columns; a sequence has one column."""
+    _require_images(facts)
+    n = 1 if len(facts.out_shape) == 3 else 2
+    kernel, strides = facts.integers("kernel", n), facts.integers("strides", n, 1)
+    dilations, pads = facts.integers("dilations", n, 1), facts.integers("pads", 2 * n, 0)
+    if min(*kernel, *strides, *dilations) < 1:
+        raise UnknownAccess("kernel, strides and dilations must be at least 1")
+    if n == 2:
+        return kernel, strides, dilations, pads
+    return (*kernel, 1), (*strides, 1), (*dilations, 1), (pads[0], 0, pads[1], 0)
+
+
+def _sliding(facts: Facts) -> Windows:
+    """Return the maps for kernel, strides, dilations and pads."""
+    kernel, strides, dilations, pads = _spatial(facts)
+    for axis in (0, 1):
+        room = facts.inputs[0][axis] + pads[axis] + pads[axis + 2] - (kernel[axis] - 1) * dilations[axis] - 1
+        # The border may cut the last window if sizes are rounded up.
+        low, high = room // strides[axis] + 1, -(-room // strides[axis]) + 1
+        if not low <= facts.output[axis] <= max(low, high):
+            raise UnknownAccess(_disagree("kernel, strides, dilations and pads", low, facts.output[axis], axis))
+    rows, columns = (sliding(kernel[axis], strides[axis], dilations[axis], pads[axis]) for axis in (0, 1))
+    return rows, columns
+
+
+def _disagree(what: str, wanted: int, made: int, axis: int) -> str:
+    return f"{what} say {wanted} {('rows', 'columns')[axis]}, its shape says {made}"
+
+
+def _convolution(facts: Facts) -> KindAccess:
+    kernel, groups = _spatial(facts)[0], facts.integer("groups", 1)
+    if groups < 1 or facts.inputs[0].channels % groups or facts.output.channels % groups:
+        raise UnknownAccess(f"groups must divide the channels, got {groups}")
+    taps = kernel[0] * kernel[1] * (facts.inputs[0].channels // groups)
+    mixes = not facts.inputs[0].channels == groups == facts.output.channels
+    return KindAccess((_sliding(facts),), taps * facts.output.channels, mixes=mixes)
+
+
+def _depthwise(facts: Facts) -> KindAccess:
+    kernel = _spatial(facts)[0]
+    if facts.output.channels % facts.inputs[0].channels:
+        raise UnknownAccess(f"makes {facts.output.channels} channels of {facts.inputs[0].channels}")
+    return KindAccess((_sliding(facts),), kernel[0] * kernel[1] * facts.output.channels, mixes=False)
+
+
+def _pool(facts: Facts) -> KindAccess:
+    if facts.output.channels != facts.inputs[0].channels:
+        raise UnknownAccess(f"makes {facts.output.channels} channels of {facts.inputs[0].channels}")
+    return KindAccess((_sliding(facts),), mixes=False)
+
+
+def _transposed(facts: Facts) -> KindAccess:
+    kernel, strides, dilations, pads = _spatial(facts)
+    groups = facts.integer("groups", 1)
+    for axis in (0, 1):
+        reach = (kernel[axis] - 1) * dilations[axis] + 1
+        least = (facts.inputs[0][axis] - 1) * strides[axis] + reach - pads[axis] - pads[axis + 2]
+        # Rows may be added at the end, fewer than a stride or dilation.
+        if not 0 <= facts.output[axis] - least < max(strides[axis], dilations[axis]):
+            raise UnknownAccess(_disagree("kernel, strides, dilations and pads", least, facts.output[axis], axis))
+    rows, columns = (transposed(kernel[axis], strides[axis], dilations[axis], pads[axis]) for axis in (0, 1))
+    taps = kernel[0] * kernel[1] * facts.inputs[0].channels // (strides[0] * strides[1]) // max(1, groups)
+    return KindAccess(((rows, columns),), taps * facts.output.channels)
+
+
+def _pointwise(facts: Facts) -> KindAccess:
+    """Return the access of an element-wise operation, which broadcasts as NumPy does."""
+    macs = facts.output.channels if facts.kind in ("mul", "div") else 0
+    maps: list[Windows] = []
+    for seen, shape in zip(facts.inputs, facts.shapes, strict=True):
+        rows, columns = (
+            SAME if seen[axis] == facts.output[axis] else whole(1) if seen[axis] == 1 else None for axis in (0, 1)
+        )
+        # Where channels take several axes, a mask may have one element along some of these.
+        is_mask = all(a in (1, b) for a, b in zip(reversed(shape), reversed(facts.out_shape), strict=False))
+        if rows is None or columns is None or not (is_mask or seen.channels in (1, facts.output.channels)):
+            raise UnknownAccess(f"{facts.kind} of shapes that do not broadcast by rows and columns")
+        maps.append((rows, columns))
+    return KindAccess(tuple(maps), macs, mixes=facts.kind == "lrn")
+
+
+def _by_channels(facts: Facts) -> KindAccess:
+    """Return the access of pixelwise operations over channels: softmax and normalisation."""
+    if facts.axis("axis", -1) != 2 or facts.inputs[0] != facts.output:
+        raise UnknownAccess(f"{facts.kind} along rows or columns runs whole")
+    return KindAccess(tuple((SAME, SAME) if seen[:2] == facts.output[:2] else _all(seen) for seen in facts.inputs))
+
+
+def _choosing(facts: Facts) -> KindAccess:
+    """Return the access of operations that reduce the channels of each pixel to one number."""
+    is_whole = len(facts.in_layout) == len(facts.layout)
+    is_by_pixel = facts.axis("axis", 0) == 2 if is_whole else facts.in_layout.replace("C", "") == facts.layout
+    if not is_by_pixel or facts.inputs[0][:2] != facts.output[:2] or facts.output.channels != 1:
+        raise UnknownAccess(f"{facts.kind} along rows or columns runs whole")
+    return KindAccess(((SAME, SAME),))
+
+
+def _all(seen: Pixels) -> Windows:
+    return whole(seen[0]), whole(seen[1])
+
+
+def _concat(facts: Facts) -> KindAccess:
+    axis = facts.axis("axis", -1)
+    if axis < 0:
+        raise UnknownAccess("concat of batches runs whole")
+    for other in range(3):
+        sizes = [seen[other] for seen in facts.inputs]
+        if sum(sizes) != facts.output[other] if other == axis else {*sizes} != {facts.output[other]}:
+            raise UnknownAccess("joins shapes that do not make its own")
+    if axis == 2:
+        return KindAccess(tuple((SAME, SAME) for _ in facts.inputs))
+    maps, offset = [], 0
+    for seen in facts.inputs:
+        moved = shifted(-offset)
+        maps.append((moved, SAME) if axis == 0 else (SAME, moved))
+        offset += seen[axis]
+    return KindAccess(tuple(maps))
+
+
+def _pad(facts: Facts) -> KindAccess:
+    if facts.word("mode", "constant") != "constant":
+        raise UnknownAccess("pad by reflection or repetition runs whole")
+    rank = len(facts.out_shape)
+    pads = facts.integers("pads", 2 * rank)
+    before = pads[:rank]
+    if any(facts.shapes[0][k] + pads[k] + pads[k + rank] != facts.out_shape[k] for k in range(rank)):
+        raise UnknownAccess("pads do not agree with its shapes")
+    padded = facts.by_axis(dict(enumerate(before)), 0)
+    return KindAccess(((shifted(-padded[0]), shifted(-padded[1])),), mixes=False)
+
+
+def _slice(facts: Facts) -> KindAccess:
+    """Return the access of a slice by rows and columns; a slice of channels reads whole pixels."""
+    starts = facts.list_of("starts")
+    axes = facts.list_of("axes", tuple(range(len(starts))))
+    steps = facts.list_of("steps", (1,) * len(starts))
+    if not len(starts) == len(axes) == len(steps) or min(steps, default=1) < 1:
+        raise UnknownAccess("slice backwards, or of unknown axes, runs whole")
+    rank, shape = len(facts.out_shape), facts.shapes[0]
+    named = [axis % rank for axis in axes if -rank <= axis < rank]
+    begins = {axis: start + shape[axis] if start < 0 else start for axis, start in zip(named, starts, strict=False)}
+    offset = facts.by_axis(begins, 0)
+    step = facts.by_axis(dict(zip(named, steps, strict=False)), 1)
+    if min(offset) < 0:
+        raise UnknownAccess("slice from before the beginning runs whole")
+    for axis in (0, 1):
+        if offset[axis] + (facts.output[axis] - 1) * step[axis] >= facts.inputs[0][axis]:
+            raise UnknownAccess(f"slice behind the end of its {('rows', 'columns')[axis]} runs whole")
+    return KindAccess(((shifted(offset[0], step[0]), shifted(offset[1], step[1])),), mixes=False)
+
+
+def _resize(facts: Facts) -> KindAccess:
+    _require_images(facts)
+    mode, place = facts.word("mode", "nearest"), facts.word("coordinates", "half_pixel")
+    maps: dict[tuple[str, str], Callable[[int, int], Window]] = {
+        ("nearest", "asymmetric"): nearest,
+        ("nearest", "half_pixel"): nearest_centred,
+        ("linear", "half_pixel"): linear,
+        ("linear", "align_corners"): linear_corners,
+        ("linear", "asymmetric"): linear_asymmetric,
+    }
+    map_of_mode = maps.get((mode, place))
+    if map_of_mode is None or facts.inputs[0].channels != facts.output.channels:
+        raise UnknownAccess(f"resize by {mode}, {place} runs whole")
+    rows, columns = (map_of_mode(facts.inputs[0][axis], facts.output[axis]) for axis in (0, 1))
+    return KindAccess(((rows, columns),), mixes=False)
+
+
+def _factor(facts: Facts, small: Pixels, large: Pixels) -> int:
+    """Return the factor between few pixels with many channels and many pixels with few."""
+    _require_images(facts)
+    factor = facts.integer("block")
+    if (small.rows * factor, small.columns * factor, small.channels) != (*large[:2], large.channels * factor**2):
+        raise UnknownAccess("block does not agree with its shapes")
+    return factor
+
+
+def _depth_to_space(facts: Facts) -> KindAccess:
+    factor = _factor(facts, facts.inputs[0], facts.output)
+    return KindAccess(((blocks(factor), blocks(factor)),))
+
+
+def _space_to_depth(facts: Facts) -> KindAccess:
+    factor = _factor(facts, facts.output, facts.inputs[0])
+    return KindAccess(((gathered(factor), gathered(factor)),))
+
+
+def _global_pool(facts: Facts) -> KindAccess:
+    if facts.output[:2] != (1, 1) or facts.inputs[0].channels != facts.output.channels:
+        raise UnknownAccess(f"{facts.kind} of less than all rows and columns runs whole")
+    return KindAccess((_all(facts.inputs[0]),), is_sum=True, mixes=False)
+
+
+def _mean(facts: Facts) -> KindAccess:
+    """Return the access of a mean or sum over all rows and columns, recognised by its output shape."""
+    if facts.inputs[0][:2] == facts.output[:2]:
+        raise UnknownAccess(f"{facts.kind} of channels runs whole")
+    return _global_pool(facts)
+
+
+def _matmul(facts: Facts) -> KindAccess:
+    """Return the access of a matrix product: rows of the first operand, and all of a variable second one."""
+    first = facts.inputs[0]
+    # Along the last axis it adds up; what is in the others stays where it is.
+    is_last = facts.in_layout[-1:] == facts.layout[-1:] == "C" or len(facts.shapes[0]) != len(facts.out_shape)
+    if first[:2] != facts.output[:2] or not is_last:
+        raise UnknownAccess(f"{facts.kind} that mixes rows runs whole")
+    if facts.attributes.get("transpose_a", False) or facts.attributes.get("adj_x", False):
+        raise UnknownAccess(f"{facts.kind} of a transposed operand runs whole")
+    into = facts.shapes[0][-1] if len(facts.inputs) > 1 else first.channels
+    return KindAccess(((SAME, SAME), *map(_all, facts.inputs[1:])), into * facts.output.channels)
+
+
+def _transpose(facts: Facts) -> KindAccess:
+    """Return the access of a transposition that permutes pixels or the channels in them."""
+    if transposed_layout(facts.in_layout, facts.list_of("axes")) != facts.layout or facts.inputs[0] != facts.output:
+        raise UnknownAccess("transpose of rows, columns or batches runs whole")
+    return KindAccess(((SAME, SAME),))
+
+
+def _reshape(facts: Facts) -> KindAccess:
+    """Return the access of a reshape that changes only channels or axes of one element."""
+    if facts.inputs[0] != facts.output:
+        raise UnknownAccess("reshape to other rows and columns runs whole")
+    if reshaped_layout(facts.in_layout, facts.shapes[0], facts.out_shape) is None and max(facts.output[:2]) > 1:
+        raise UnknownAccess("reshape of another layout runs whole")
+    return KindAccess(((SAME, SAME),))
+
+
+def _gather(facts: Facts) -> KindAccess:
+    """Return the access of a table look-up: a row for each index; every part reads all indices."""
+    if len(facts.inputs) != 1 or len(facts.shapes[0]) >= len(facts.out_shape) or facts.integer("axis", 0):
+        raise UnknownAccess("gather from what is no constant runs whole")
+    return KindAccess((_all(facts.inputs[0]),))
+
+
+POINTWISE = frozenset(
+    {"add", "sub", "mul", "div", "maximum", "minimum", "pow", "where", "equal", "greater", "less", "not"}
+    | {"relu", "relu6", "leaky_relu", "prelu", "elu", "gelu", "hard_swish", "hard_sigmoid", "sigmoid", "tanh", "silu"}
+    | {"mish", "softplus", "clip", "neg", "abs", "exp", "log", "sqrt", "rsqrt", "square", "erf", "sin", "cos"}
+    | {"quantize", "dequantize", "requantize", "cast", "copy", "identity", "batch_norm", "dropout", "reciprocal", "lrn"}
+    | {"floor", "ceil", "round", "sign"}
+)
+ACCUMULATED = frozenset({"conv2d", "conv1d", "fully_connected", "matmul"})
+"""The kinds that sum over the channels they read, if these form one group."""
+_KINDS: dict[str, Callable[[Facts], KindAccess]] = {
+    "conv2d": _convolution,
+    "depthwise_conv2d": _depthwise,
+    "conv2d_transpose": _transposed,
+    "max_pool2d": _pool,
+    "average_pool2d": _pool,
+    "conv1d": _convolution,
+    "depthwise_conv1d": _depthwise,
+    "conv1d_transpose": _transposed,
+    "max_pool1d": _pool,
+    "average_pool1d": _pool,
+    "global_average_pool": _global_pool,
+    "global_max_pool": _global_pool,
+    "reduce_mean": _mean,
+    "reduce_sum": _mean,
+    "reduce_max": _mean,
+    "concat": _concat,
+    "pad": _pad,
+    "slice": _slice,
+    "resize": _resize,
+    "depth_to_space": _depth_to_space,
+    "space_to_depth": _space_to_depth,
+    "transpose": _transpose,
+    "reshape": _reshape,
+    "gather": _gather,
+    "softmax": _by_channels,
+    "layer_norm": _by_channels,
+    **dict.fromkeys(CHOOSING, _choosing),
+    "fully_connected": _matmul,
+    "matmul": _matmul,
+}

@@ -1,0 +1,242 @@
+"""The answer of `cascade`: points by falling peak, each a verified plan with its regions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from pydantic import Field, InstanceOf
+from pydantic.json_schema import SkipJsonSchema
+
+from memplan.questions.capability import Answer, AnswerOfFile
+from memplan.extensions.cascade.access.access_graph import AccessGraph
+from memplan.extensions.cascade.regions.regions import Cascade, CascadeRegion, Slide, is_none
+from memplan.questions.inputs import PlanAndProblem
+from memplan.planner.errors import OptionError
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
+
+
+@dataclass(frozen=True)
+class Barrier:
+    """An operation that no region crosses, the reason, and its live bytes: a lower bound for this order.
+
+    `binds` is True where the lowest peak found is that of this barrier, so that no other regions lower it.
+    """
+
+    operation: int
+    kind: str
+    reason: str
+    bytes: int
+    binds: bool = False
+
+
+@dataclass(frozen=True)
+class Exhausted:
+    """The extent of the search: all intervals of up to `longest` operations of the given order, or fewer.
+
+    In a region all edges are kept from step to step, or all are made again. `strides` are those tried along the longest
+    axis, of which `skipped_strides` regions were left out, as they take too many steps. `repeats` are the graphs in
+    which operations run again that lowered the least peak, `orders` the other orders that were searched.
+    `cut_chains` are those left out of a front of three objectives, `unplanned` those for which there was no time;
+    `unchecked` are points to be executed by value that were not, as time was over. `cut_short` names what the end of
+    the time cut off, of what is `LOOKED_AT`.
+    """
+
+    intervals: bool
+    longest: int
+    strides: tuple[int, ...]
+    skipped_strides: int
+    evaluated: int
+    repeats: int = 0
+    orders: int = 0
+    cut_chains: int = 0
+    unplanned: int = 0
+    unchecked: int = 0
+    cut_short: tuple[str, ...] = ()
+
+
+class MemorySize(Answer):
+    """The name of a memory, and its size in bytes."""
+
+    name: str
+    size: int
+
+
+class CascadeConventions(Answer):
+    """The options that the numbers of an answer depend on."""
+
+    input: str
+    output: str
+    sliding: bool
+    objectives: tuple[str, ...]
+    pools: tuple[MemorySize, ...] | None = Field(None, exclude_if=is_none)
+    alignment: int
+    weights: str = "not counted"
+    in_place: bool = False
+
+
+class CascadeTensor(Answer):
+    """A tensor as rows and columns of pixels."""
+
+    name: str
+    bytes: int
+    rows: int
+    columns: int
+    pixel: int
+
+
+class CascadeOperation(Answer):
+    """An operation; `in` and `out` are positions of tensors."""
+
+    kind: str
+    name: str
+    inputs: tuple[int, ...] = Field(alias="in", serialization_alias="in")
+    outputs: tuple[int, ...] = Field(alias="out", serialization_alias="out")
+
+
+class PointFigures(Answer):
+    """The figures of a planned point; `latency` if a target was given and the point fits its fast memory."""
+
+    peak: int
+    macs: int
+    macs_ratio: float
+    traffic: int
+    runs: int
+    slow_traffic: int | None = Field(None, exclude_if=is_none)
+    latency: float | None = Field(None, exclude_if=is_none)
+
+
+class SweptPoint(PointFigures):
+    """The figures of a point of a combination."""
+
+    checked_by_value: bool
+
+
+class SweptRow(Answer):
+    """The values of the swept options, and the points found with them, by falling peak."""
+
+    values: dict[str, bool | int | float | str]
+    layers_peak: int
+    points: tuple[SweptPoint, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class PlacedPoint:
+    """A point in the process that found it: a cascade, the problem of its buffers, and their plan."""
+
+    cascade: Cascade
+    problem: Problem
+    plan: Plan
+
+
+class CascadePoint(PointFigures):
+    """A cascade with its plan: its placed peak, what it computes, and its regions, with the offset of each buffer.
+
+    `estimate` is the peak that the search counted. With two memories `peak` is that of the fast one, `pools` says which
+    memory has each buffer, `used` the bytes of both. Where operations run again or in another order, `origins` has the
+    operation of the model that each is, `tensor_origins` the tensor of the model that each is, `reads` and `makes` the
+    tensors of each operation. `planned` is there where `point` asks for it.
+    """
+
+    estimate: int
+    status: str
+    checked_by_value: bool = False
+    slides: tuple[Slide, ...]
+    regions: tuple[CascadeRegion, ...]
+    offsets: dict[str, int]
+    pools: dict[str, str] | None = Field(None, exclude_if=is_none)
+    used: dict[str, int] | None = Field(None, exclude_if=is_none)
+    origins: tuple[int, ...] | None = Field(None, exclude_if=is_none)
+    tensor_origins: tuple[int, ...] | None = Field(None, exclude_if=is_none)
+    reads: tuple[tuple[int, ...], ...] | None = Field(None, exclude_if=is_none)
+    makes: tuple[tuple[int, ...], ...] | None = Field(None, exclude_if=is_none)
+    planned: PlanAndProblem | None = Field(None, exclude_if=is_none)
+    placed: SkipJsonSchema[InstanceOf[PlacedPoint] | None] = Field(None, exclude=True, repr=False)
+
+    @property
+    def own(self) -> PlacedPoint:
+        """The data of a point that was found in this process."""
+        assert self.placed is not None, "an answer of this machine's own has its plans"
+        return self.placed
+
+    @property
+    def cascade(self) -> Cascade:
+        """The graph and its regions."""
+        return self.own.cascade
+
+    @property
+    def problem(self) -> Problem:
+        """The problem that its buffers pose."""
+        return self.own.problem
+
+    @property
+    def plan(self) -> Plan:
+        """The plan of its buffers."""
+        return self.own.plan
+
+    def in_one_arena(self) -> tuple[dict[str, int], int]:
+        """Return the offsets and size of one arena that contains all memories one after another."""
+        if self.used is None or self.pools is None:
+            return self.offsets, self.peak
+        base, size = dict[str, int](), 0
+        for name, used in self.used.items():
+            base[name], size = size, size + used
+        return {name: offset + base[self.pools[name]] for name, offset in self.offsets.items()}, size
+
+
+class CascadeAnswer(AnswerOfFile):
+    """The points by falling peak and rising multiplications; sizes are in bytes, operations and tensors positions.
+
+    `layers_macs` and `layers_traffic` are those of the operations one after the other, None where time was over before
+    they were counted: then there are no points, and neither operations nor tensors are listed. `layers_latency` is that
+    on a target. `without_rolling` is the
+    least peak, and what it costs, of cascades whose steps make all again that they read. `first` is the number of the
+    first point, where `point` chose one of them. Of a sweep, `swept` has the combinations that were searched in time,
+    of `combinations`, and all else is that of the one with the lowest peak. `layers` is the plan without cascades.
+    """
+
+    name: str | None
+    conventions: CascadeConventions
+    layers_peak: int
+    layers_macs: int | None
+    layers_traffic: int | None
+    layers_latency: float | None = Field(None, exclude_if=is_none)
+    tensors: tuple[CascadeTensor, ...]
+    operations: tuple[CascadeOperation, ...]
+    points: tuple[CascadePoint, ...]
+    first: int = Field(0, exclude_if=lambda number: number == 0)
+    without_rolling: PointFigures | None = Field(None, exclude_if=is_none)
+    barriers: tuple[Barrier, ...]
+    exhausted: Exhausted
+    wall_time_s: float
+    swept: tuple[SweptRow, ...] = Field((), exclude_if=lambda rows: not rows)
+    combinations: int = Field(1, exclude_if=lambda count: count == 1)
+    layers: SkipJsonSchema[InstanceOf[CascadePoint] | None] = Field(None, exclude=True, repr=False)
+
+    @property
+    def graph(self) -> AccessGraph:
+        """The graph that was searched; only for an answer found in this process."""
+        assert self.layers is not None, "an answer of this machine's own has its layers"
+        return self.layers.cascade.graph
+
+    @property
+    def checked(self) -> tuple[int, ...]:
+        """The positions of the points that were executed by value."""
+        return tuple(k for k, point in enumerate(self.points) if point.checked_by_value)
+
+    def with_plans(self, position: int | Literal["all"]) -> CascadeAnswer:
+        """Return the answer with the problem and plan of every point, or only of one.
+
+        A position below 0 counts from the end. Raises OptionError for a position that no point has.
+        """
+        count = len(self.points)
+        if position == "all":
+            return self.model_copy(update={"points": tuple(map(_planned, self.points))})
+        if not -count <= position < count:
+            raise OptionError(f"point: must be all, or from {-count} to {count - 1}, got {position}")
+        return self.model_copy(update={"points": (_planned(self.points[position]),), "first": position % count})
+
+
+def _planned(point: CascadePoint) -> CascadePoint:
+    return point.model_copy(update={"planned": PlanAndProblem(problem=point.problem, plan=point.plan)})

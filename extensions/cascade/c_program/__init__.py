@@ -1,0 +1,43 @@
+"""Cascades as C programs: loops over stripes that call a kernel for each operation, in a planned arena."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib.resources import files
+
+from memplan.extensions.cascade.access.from_graph import split_apart
+from memplan.extensions.cascade.answer import CascadePoint
+from memplan.planner.errors import OptionError
+from memplan.planner.operations.graph import OperationGraph
+from memplan.planner.foreign.c_names import prefix_of
+from memplan.extensions.cascade.c_program.program import StripedLoops
+from memplan.extensions.cascade.c_program.reference import reference_of
+
+KERNELS = (
+    *("memplan_cascade.h", "memplan_kernels.h", "memplan_kernels_loops.h"),
+    *("memplan_kernels_int8.c", "memplan_kernels_float.c", "memplan_kernels_moves.c"),
+)
+
+
+def write_cascade(point: CascadePoint, source: OperationGraph, stem: str, alignment: int = 1) -> Mapping[str, bytes]:
+    """Return files by their names: `stem.c` runs the cascade of a point and calls a function for each operation.
+
+    `stem_reference.c` has these functions for the kinds that there are reference kernels for; the values of their
+    constants are declared in `stem_values.h`. `source` is the graph that the cascade is of. Raises OptionError for
+    batches of several images.
+    """
+    if point.cascade.graph.layout == "batches":
+        raise OptionError("batch: must be 1 for C, whose functions make rows of one image")
+    prefix = prefix_of(stem)
+    program = StripedLoops(point, alignment, prefix)
+    reference, values = reference_of(split_apart(source), program.called, prefix)
+    sources = {
+        f"{prefix}.h": program.header(),
+        f"{prefix}.c": program.source(),
+        f"{prefix}_reference.c": reference,
+        f"{prefix}_values.h": values,
+    }
+    kernels = files(__name__) / "kernels"
+    return {name: text.encode() for name, text in sources.items()} | {
+        name: (kernels / name).read_bytes() for name in KERNELS
+    }

@@ -1,0 +1,295 @@
+"""The loops of a cascade in C."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from memplan.extensions.cascade.answer import CascadePoint
+from memplan.extensions.cascade.regions.regions import (
+    CascadeRegion,
+    Line,
+    Span,
+    Stripes,
+    held_name,
+    is_accumulated,
+    line_through,
+    sums_name,
+    sums_of,
+    whole_name,
+)
+from memplan.planner import __version__
+from memplan.planner.foreign.c_names import guarded, in_comment
+
+# What the largest loads of processors need.
+LEAST_ALIGNMENT = 16
+_ALL_CHANNELS = "0, INT32_MAX"
+
+
+class StripedLoops:
+    """Writes the loops of a point; `called` are the functions that they call, by operation and purpose.
+
+    Functions are known by the operation of the graph that was given, so that one that runs again is called again.
+    """
+
+    def __init__(self, point: CascadePoint, alignment: int, prefix: str) -> None:
+        self.point, self.alignment, self.prefix = point, alignment, prefix
+        self.cascade, self.graph = point.cascade, point.cascade.graph
+        self.called: dict[tuple[int, str], None] = {}
+        self.streams: dict[str, str] = {}
+        self._views: dict[str, str] = {}
+        self._body = [self._region(number, region) for number, region in enumerate(self.cascade.regions)]
+
+    def header(self) -> str:
+        """Return the header: the arena, its inputs and outputs, and the functions called."""
+        name = self.prefix
+        held = {tensor for region in self.cascade.regions for tensor in region.pieces}
+        inputs = [t for t in self.graph.inputs if t not in held]
+        outputs = [t for t in self.graph.kept if t not in self.cascade.streamed]
+        places = [*self._places("INPUT", inputs), *self._places("OUTPUT", outputs)]
+        calls = [self._declared(v, what) for v, what in self.called]
+        body = [
+            f"#define {name.upper()}_ARENA_SIZE {max(1, self.point.peak)}u\n",
+            f"extern unsigned char {name}_arena[{name.upper()}_ARENA_SIZE];\n\n",
+            "/* Rows of pixels with all channels (NHWC), in the arena. */\n",
+            *places,
+            "\n/* Runs all operations. */\n",
+            f"void {name}_run(void);\n\n",
+            "/* Called by it, for each part that is made. The last of `out` is memory to work in, if\n"
+            "   that is asked for. Sums are begun, added to for each part of the input, and ended. */\n",
+            *calls,
+            *self.streams.values(),
+        ]
+        return _said() + guarded("".join(body), name).replace(
+            f"#define {name.upper()}_H\n", f'#define {name.upper()}_H\n\n#include "memplan_cascade.h"\n', 1
+        )
+
+    def source(self) -> str:
+        """Return the source: the arena, the places of buffers, and a function for each region."""
+        aligned = max(LEAST_ALIGNMENT, self.alignment)
+        runs = "".join(f"  region_{number}();\n" for number in range(len(self._body)))
+        return "".join(
+            [
+                _said(),
+                f'#include "{self.prefix}.h"\n\n',
+                f"_Alignas({aligned}) unsigned char {self.prefix}_arena[{self.prefix.upper()}_ARENA_SIZE];\n\n",
+                *self._views.values(),
+                *(f"\n{text}" for text in self._body),
+                f"\nvoid {self.prefix}_run(void) {{\n{runs}}}\n",
+            ]
+        )
+
+    def _places(self, what: str, tensors: Iterable[int]) -> Iterable[str]:
+        for k, tensor in enumerate(tensors):
+            row = self.graph.tensors[tensor]
+            macro = f"{self.prefix.upper()}_{what}_{k}"
+            yield f"/* {in_comment(row.name)}: {row.rows} x {row.columns} pixels of {row.pixel} bytes */\n"
+            yield f"#define {macro} ({self.prefix}_arena + {self.point.offsets[whole_name(tensor)]}u)\n"
+            yield f"#define {macro}_SIZE {row.bytes}u\n"
+
+    def _declared(self, v: int, what: str) -> str:
+        row = next(self.graph.operations[k] for k in range(len(self.graph.operations)) if self.graph.origin(k) == v)
+        text = (
+            f"/* {in_comment(' '.join(filter(None, (row.kind, row.name))) or 'operation')} */\n"
+            if what != "add"
+            else ""
+        )
+        return f"{text}{signature(self.prefix, v, what)};\n"
+
+    def _call(self, v: int, what: str, arguments: str) -> str:
+        self.called[self.graph.origin(v), what] = None
+        return f"{function(self.prefix, self.graph.origin(v), what)}({arguments});\n"
+
+    def _region(self, number: int, region: CascadeRegion) -> str:
+        height, width = region.stride or (0, 0)
+        kind = "whole" if region.kind == "whole" else f"{region.kind}, {height} x {width}"
+        kind = f"{height} channels a step" if region.kind == "channels" else kind
+        text = f"/* Operations {region.first} to {region.end - 1}: {kind} */\n"
+        written = {"whole": self._whole, "channels": self._along_channels}.get(region.kind, self._loop)
+        body = written(number, region)
+        return f"{text}static void region_{number}(void) {{\n{body}}}\n"
+
+    def _whole(self, number: int, region: CascadeRegion) -> str:
+        v = region.first
+        row = self.graph.operations[v]
+        outs = self._outs(v, [self._view(number, region, t) for t in row.outputs], region.alternative)
+        made = self.graph.tensors[row.outputs[0]].sizes if row.outputs else (1, 1)
+        part = _whole_part(made, _ALL_CHANNELS)
+        text = "  " + self._call(v, "make", f"{outs}, {self._reads(number, region, v)}, {part}")
+        for tensor in row.outputs:
+            if tensor in self.cascade.streamed:
+                text += f"  {self._stream('output', tensor)}(&{self._view(number, region, tensor)}, {part});\n"
+        return text
+
+    def _outs(self, v: int, outs: Sequence[str], way: int = 0) -> str:
+        """Return the output arguments of an operation: parts of its outputs, and its working memory."""
+        work = self.graph.way(v, way)[1]
+        return _list([*outs, *([self._named(f"work_{v}", f"work_{v}", (1, 1, work), (1, 1))] if work else [])])
+
+    def _loop(self, number: int, region: CascadeRegion) -> str:
+        last = region.end - 1
+        is_sum, before, after, sums = self.graph.operations[last].role == "sum", "", "", ""
+        if is_sum:
+            before, sums, after = self._sums(number, region)
+        steps = "".join(
+            self._step(number, f"t{tensor}", piece, self._piece(number, region, tensor))
+            for tensor, piece in region.pieces.items()
+        )
+        for v in range(region.first, region.end):
+            tensor = self.graph.operations[v].outputs[0]
+            reads = self._reads(number, region, v)
+            if is_sum and v == last:
+                call = self._call(v, "add", f"{sums}, {reads}, part")
+            else:
+                view = self._view(number, region, tensor)
+                call = self._call(v, "make", f"{self._outs(v, [view])}, {reads}, part")
+                if tensor in self.cascade.streamed:
+                    call += f"        {self._stream('output', tensor)}(&{view}, part);\n"
+            steps += self._step(number, f"op{v}", region.ranges[v], call)
+        rows, columns = region.steps
+        loops = f"  for (int32_t y = 0; y < {rows}; ++y)\n    for (int32_t x = 0; x < {columns}; ++x) {{\n"
+        return f"{before}{loops}{steps}    }}\n{after}"
+
+    def _sums(self, number: int, region: CascadeRegion) -> tuple[str, str, str]:
+        """Return how a region's sums are initialised, where they lie, and how they become the output."""
+        last = region.end - 1
+        sink = self.graph.operations[last].outputs[0]
+        # Those that have a place of their own; else the output is where they are.
+        buffer = sums_name(number, sink) if sums_of(self.graph, region) else whole_name(sink)
+        sums = f"{self.prefix}_arena + {self.point.offsets[buffer]}u"
+        view, reads = self._view(number, region, sink), self._reads(number, region, last)
+        after = "  " + self._call(last, "end", f"{_list([view])}, {reads}, {sums}")
+        if sink in self.cascade.streamed:
+            part = _whole_part(self.graph.tensors[sink].sizes, _ALL_CHANNELS)
+            after += f"  {self._stream('output', sink)}(&{view}, {part});\n"
+        return "  " + self._call(last, "begin", sums), sums, after
+
+    def _along_channels(self, number: int, region: CascadeRegion) -> str:
+        """Return a loop over channels, common to all operations; views of kept tensors begin with them."""
+        tensors, last, before, after, sums = self.graph.tensors, region.end - 1, "", "", ""
+        is_summed = is_accumulated(self.graph, region)
+        if is_summed:
+            before, sums, after = self._sums(number, region)
+        first, end = self._range(f"r{number}_channels", region.ranges[last].channels, "k")
+        steps = f"    const int32_t first = {first}, end = {end};\n"
+        parts = [tensor for tensor, hold in region.holds.items() if hold.mode != "whole"]
+        for tensor in parts:
+            each = tensors[tensor].pixel // tensors[tensor].channels
+            view = self._view(number, region, tensor)
+            steps += f"    const memplan_view {view}_k = memplan_from_byte({view}, {each} * first);\n"
+
+        def seen(tensor: int) -> str:
+            return self._view(number, region, tensor) + ("_k" if tensor in parts else "")
+
+        for v in range(region.first, region.end):
+            row = self.graph.operations[v]
+            tensor, reads = row.outputs[0], _list([seen(read.tensor) for read in row.reads])
+            part = _whole_part(tensors[tensor].sizes, "first, end")
+            if is_summed and v == last:
+                steps += "    " + self._call(v, "add", f"{sums}, {reads}, {part}")
+                continue
+            steps += "    " + self._call(v, "make", f"{self._outs(v, [seen(tensor)])}, {reads}, {part}")
+            if tensor in self.cascade.streamed:
+                steps += f"    {self._stream('output', tensor)}(&{seen(tensor)}, {part});\n"
+        return f"{before}  for (int32_t k = 0; k < {region.trips}; ++k) {{\n{steps}  }}\n{after}"
+
+    def _piece(self, number: int, region: CascadeRegion, tensor: int) -> str:
+        return f"{self._stream('input', tensor)}(&{self._view(number, region, tensor)}, part);\n"
+
+    def _step(self, number: int, name: str, made: Stripes, call: str) -> str:
+        rows = ", ".join(self._range(f"r{number}_{name}_rows", made.rows, "y"))
+        columns = ", ".join(self._range(f"r{number}_{name}_columns", made.columns, "x"))
+        return (
+            f"      {{\n        const memplan_part part = {{{rows}, {columns}, {_ALL_CHANNELS}}};\n"
+            f"        if (memplan_is_some(part)) {{\n          {call}        }}\n      }}\n"
+        )
+
+    def _range(self, name: str, spans: Sequence[Span], step: str) -> tuple[str, str]:
+        if len(spans) == 1:
+            return str(spans[0][0]), str(spans[0][1])
+        lines = lines_of(spans)
+        if lines is not None:
+            return _expression(lines[0], step), _expression(lines[1], step)
+        numbers = ", ".join(f"{{{a}, {b}}}" for a, b in spans)
+        self._views[name] = f"static const int32_t {name}[][2] = {{{numbers}}};\n"
+        return f"{name}[{step}][0]", f"{name}[{step}][1]"
+
+    def _stream(self, what: str, tensor: int) -> str:
+        """Return the function that loads a piece of an input, or stores one of an output."""
+        name = f"{self.prefix}_{what}_{self.graph.tensor_origin(tensor)}"
+        word = "Bring this part of an input" if what == "input" else "Take this part of an output"
+        text = in_comment(self.graph.tensors[tensor].name)
+        self.streams[name] = f"/* {word}: {text} */\nvoid {name}(const memplan_view *view, memplan_part part);\n"
+        return name
+
+    def _reads(self, number: int, region: CascadeRegion, v: int) -> str:
+        return _list([self._view(number, region, read.tensor) for read in self.graph.operations[v].reads])
+
+    def _view(self, number: int, region: CascadeRegion, tensor: int) -> str:
+        row, hold = self.graph.tensors[tensor], region.holds.get(tensor)
+        size = (*row.sizes, row.pixel if hold is None or hold.pixel is None else hold.pixel)
+        # Bytes without rows: a view of them is one long pixel.
+        if row.bytes_ is not None:
+            size = (1, 1, row.bytes)
+        if hold is None or hold.mode == "whole":
+            return self._named(whole_name(tensor), f"t{tensor}", size, size[:2])
+        return self._named(
+            held_name(number, tensor), f"t{tensor}_r{number}", size, (max(1, hold.rows), max(1, hold.columns))
+        )
+
+    def _named(self, buffer: str, name: str, size: tuple[int, int, int], kept: Span) -> str:
+        place = f"{self.prefix}_arena + {self.point.offsets[buffer]}u"
+        numbers = ", ".join(map(str, (*size, *kept, 0)))
+        self._views[name] = f"static const memplan_view {name} = {{{place}, {numbers}}};\n"
+        return name
+
+
+def function(prefix: str, v: int, what: str) -> str:
+    """Return the name of the function called for an operation: for a part, or for sums."""
+    return f"{prefix}_op_{v}" if what == "make" else f"{prefix}_op_{v}_{what}"
+
+
+def signature(prefix: str, v: int, what: str) -> str:
+    """Return the declaration of the function called for an operation."""
+    arguments = {
+        "make": "const memplan_view *const out[], const memplan_view *const in[], memplan_part part",
+        "begin": "unsigned char *sums",
+        "add": "unsigned char *sums, const memplan_view *const in[], memplan_part part",
+        "end": "const memplan_view *const out[], const memplan_view *const in[], const unsigned char *sums",
+    }[what]
+    return f"void {function(prefix, v, what)}({arguments})"
+
+
+def _whole_part(sizes: Span, channels: str) -> str:
+    return f"(memplan_part){{0, {sizes[0]}, 0, {sizes[1]}, {channels}}}"
+
+
+def _said() -> str:
+    return f"/* Written by memplan {__version__}: a cascade. */\n"
+
+
+def _list(views: Sequence[str]) -> str:
+    names = ", ".join(f"&{view}" for view in views) or "NULL"
+    return f"(const memplan_view *const[]){{{names}}}"
+
+
+def _expression(line: Line, step: str) -> str:
+    if line.slope == 0:
+        return str(line.at(0))
+    sign = "-" if line.offset < 0 else "+"
+    return f"memplan_clamp({line.slope} * {step} {sign} {abs(line.offset)}, 0, {line.top})"
+
+
+def lines_of(spans: Sequence[Span]) -> tuple[Line, Line] | None:
+    """Return the lines of the starts and ends of ranges; None if no exact lines exist.
+
+    Where a range is empty, the lines give one that is empty, too.
+    """
+    some = {step: span for step, span in enumerate(spans) if span[0] < span[1]}
+    if not some:
+        return Line(0, 0, 0), Line(0, 0, 0)
+    top = max(end for _, end in some.values())
+    first, end = (line_through({step: span[k] for step, span in some.items()}, top) for k in (0, 1))
+    if first is None or end is None:
+        return None
+    is_exact = all(y in some or first.at(y) >= end.at(y) for y in range(len(spans)))
+    return (first, end) if is_exact else None

@@ -1,0 +1,210 @@
+"""The capability `cascade`: operations run in stripes, so that only edges of their tensors are kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import replace
+from functools import partial
+from math import inf
+from typing import Any
+
+from memplan.questions.capability import Capability, ChartView, Control
+from memplan.extensions.cascade.access.access_graph import AccessGraph
+from memplan.extensions.cascade.answer import Barrier, CascadeAnswer, CascadePoint, SweptPoint, SweptRow
+from memplan.extensions.cascade.regions.regions import Cascade, whole_name
+from memplan.extensions.cascade.search.options import CascadeOptions as CascadeOptions
+from memplan.extensions.cascade.search.options import combinations
+from memplan.extensions.cascade.search.solve import cascaded
+from memplan.extensions.cascade.timing.figures import Run
+from memplan.extensions.cascade.timing.inputs import TARGET
+from memplan.extensions.cascade.timing.network_run import NetworkStep, run_step
+from memplan.extensions.cascade.timing.target import Target
+from memplan.questions.inputs.graphs import GRAPH
+from memplan.extensions.networks.order.options import unaligned_graph
+from memplan.extensions.networks.order.room_inside import with_room_inside
+from memplan.planner.errors import OptionError, shown
+from memplan.planner.operations.graph import OperationGraph
+
+
+def latency_of_point(point: CascadePoint, target: Target | None) -> float | None:
+    """Return the latency of a point; None without a target, or if the point does not fit its fast memory."""
+    if target is None or point.peak > target.capacity:
+        return None
+    slow_name = list(point.used or ())[-1:]
+    slow = {name for name, pool in (point.pools or {}).items() if [pool] == slow_name}
+    tensors = [t for t in range(len(point.cascade.graph.tensors)) if whole_name(t) in slow]
+    return round(latency_of(point.cascade, target, tensors), 6)
+
+
+def latency_of(cascade: Cascade, target: Target, slow: Collection[int] = ()) -> float:
+    """Return the latency of a cascade with its arena in the fast memory and the `slow` tensors in the slow one.
+
+    These, inputs and outputs that come and go in pieces, and the constants of each run go over the link, as they take
+    no bytes of the arena that would hold them. A streamed input that no region takes in pieces is loaded beforehand.
+    """
+    graph, over = cascade.graph, cascade.streamed.union(slow)
+    in_pieces = {tensor for region in cascade.regions for tensor in region.pieces}
+    figures = []
+    for region in cascade.regions:
+        rows = [graph.operations[v] for v in region.ops]
+        used = {t for row in rows for t in (*row.outputs, *(read.tensor for read in row.reads))}
+        step = NetworkStep(region, tuple(used - over))
+        figures.append(run_step(graph, step, frozenset(), target, keeps=False))
+    whole = (graph.tensors[t].bytes for t in graph.inputs if t in cascade.streamed - in_pieces)
+    return Run(figures).latency + float(sum(map(target.link.time, whole)))
+
+
+_MOST_BARRIERS = 3
+_MOST_NAME = 40
+"""The most characters of a name in a line; its last ones are kept, as they differ."""
+_TARGET = (
+    "The machine on which points get latencies: a target as JSON, such as examples/schedules/gap8_like.json, or DORY's"
+    " file of hardware."
+)
+_WORDS: dict[object, str] = {True: "yes", False: "no"}
+
+
+def cascade(
+    graph: OperationGraph | AccessGraph,
+    options: CascadeOptions = CascadeOptions(),
+    control: Control = Control(),
+    *,
+    target: Target | None = None,
+) -> CascadeAnswer:
+    """Run the operations of a network in stripes, which needs less memory, and show what each saving costs.
+
+    The answer is a front of points, from which you choose: each has a lower peak than the one before and needs more
+    multiplications. Each point is a verified plan, and is reported as soon as it is planned. With a target, points
+    also have a latency; the arena then lies in the fast memory of the target.
+    """
+    if target is not None and target.engine.rate is None:
+        raise OptionError("target.engine.rate: is required, as operations have multiplications, and no times")
+    running, latency = control.begun(options), partial(latency_of_point, target=target)
+    if isinstance(graph, OperationGraph):
+        graph = with_room_inside(graph, alignment=options.alignment)
+    answer = (_swept if options.sweep else cascaded)(graph, options, running, latency)
+    return answer if options.point is None or not answer.points else answer.with_plans(options.point)
+
+
+def _swept(
+    graph: OperationGraph | AccessGraph,
+    options: CascadeOptions,
+    running: Control,
+    latency: Callable[[CascadePoint], float | None],
+) -> CascadeAnswer:
+    """Return the answer of the combination with the lowest peak, with the points of all combinations."""
+    chosen, rows, best = combinations(options, options.sweep), list[SweptRow](), None
+    for k, (values, how) in enumerate(chosen):
+        if best is not None and running.is_over:
+            break
+        part = running.within(running.left_s / (len(chosen) - k))
+        note = running.note if best is None else None
+        answer = cascaded(graph, how, replace(part, note=note), latency)
+        points = tuple(SweptPoint.of(point) for point in answer.points)
+        rows.append(SweptRow(values=values, layers_peak=answer.layers_peak, points=points))
+        if best is None or _least(answer) < _least(best):
+            best = answer
+        best = best.model_copy(update={"swept": tuple(rows), "combinations": len(chosen)})
+        if running.note is not None and options.point is None:
+            running.note(best)
+    assert best is not None, "a sweep has combinations"
+    return best
+
+
+def _least(found: CascadeAnswer) -> tuple[float, int]:
+    return (found.points[-1].peak, found.points[-1].macs) if found.points else (inf, 0)
+
+
+def lines(found: CascadeAnswer) -> Iterator[str]:
+    """Yield the rows of the answer's table."""
+    for row in found.swept:
+        values = ", ".join(
+            f"{name} {_WORDS[value] if isinstance(value, bool) else value}" for name, value in row.values.items()
+        )
+        least = _figures(found, row.points[-1], row.layers_peak) if row.points else "no cascade is within the bounds"
+        yield f"{values}: {least}"
+    if found.swept:
+        yield f"{len(found.swept):,} of {found.combinations:,} combinations; the one with the lowest peak:"
+    rules = found.conventions
+    sliding = ", sliding" if rules.sliding else ""
+    yield f"input {rules.input}, output {rules.output}{sliding}, alignment {rules.alignment}; weights not counted"
+    macs = "" if found.layers_macs is None else f"  {found.layers_macs:>16,} MACs"
+    latency = "" if found.layers_latency is None else f"  latency {found.layers_latency:,.1f}"
+    yield f"layer by layer  {found.layers_peak:>14,} bytes{macs}{latency}"
+    for k, point in enumerate(found.points, found.first):
+        yield from _point_lines(found, k, point)
+    if not found.points and found.layers_macs is not None:
+        yield "no cascade is within the bounds" if found.operations else "the graph has no operations"
+    if found.without_rolling is not None:
+        plain = found.without_rolling
+        yield f"without rolling {plain.peak:>14,} bytes  {100 * (plain.macs_ratio - 1):>+8.2f} % MACs"
+    for barrier in found.barriers[:_MOST_BARRIERS]:
+        where = f"operation {_operation(found, barrier.operation)}"
+        yield f"barrier         {barrier.bytes:>14,} bytes at {where}: {_reason(barrier)}"
+    effort = found.exhausted
+    if effort.unplanned or effort.cut_chains:
+        yield f"not planned     {effort.unplanned:>14,} points, as time was over; {effort.cut_chains:,} chains cut off"
+    if effort.unchecked:
+        yield f"not checked     {effort.unchecked:>14,} points, as time was over"
+    if effort.cut_short:
+        yield f"time was over   {'':>14} not all {', '.join(effort.cut_short)} were looked at"
+    intervals = "all" if effort.intervals else "not all"
+    yield f"looked at       {effort.evaluated:>14,} regions: {intervals} intervals"
+
+
+def _figures(found: CascadeAnswer, point: CascadePoint | SweptPoint, layers_peak: int) -> str:
+    share, pools = layers_peak / point.peak if point.peak else 1.0, found.conventions.pools
+    slow = f", {point.slow_traffic:,} of it in {pools[1].name}" if pools else ""
+    checked = "  checked by value" if point.checked_by_value else ""
+    latency = "" if point.latency is None else f"  latency {point.latency:,.1f}"
+    return (
+        f"{point.peak:>14,} bytes  {100 * (point.macs_ratio - 1):>+8.2f} % MACs  "
+        f"{share:6.2f}x less  traffic {point.traffic:,}{slow}{latency}{checked}"
+    )
+
+
+def _point_lines(found: CascadeAnswer, k: int, point: CascadePoint) -> Iterator[str]:
+    yield f"cascade {k:<7} {_figures(found, point, found.layers_peak)}"
+    for region in point.regions:
+        if region.stride is not None:
+            height, width = (str(size) if size >= 0 else f"1/{-size}" for size in region.stride)
+            size = f"rows of {height} rows" if region.kind == "rows" else f"{region.kind} of {height} x {width}"
+            size = f"{height} channels a step" if region.kind == "channels" else size
+            size += f", {region.ragged} of them ragged" if region.ragged else ""
+            first, last = (_operation(found, v, point.origins) for v in (region.first, region.end - 1))
+            yield f"    {region.id}: operations {first} to {last}, {size}"
+
+
+def _operation(found: CascadeAnswer, position: int, origins: tuple[int, ...] | None = None) -> str:
+    """Return an operation's position, kind and output; `origins` maps operations that run again."""
+    row = found.operations[origins[position] if origins else position]
+    name = next((found.tensors[tensor].name for tensor in row.outputs), "") or row.name
+    name = name if len(name) <= _MOST_NAME else f"...{name[3 - _MOST_NAME :]}"
+    label = " ".join(text for text in (row.kind, name) if text)
+    return f"{position} ({label if label.isprintable() else shown(label)})" if label else str(position)
+
+
+def _reason(barrier: Barrier) -> str:
+    kind = barrier.kind or "an unknown kind"
+    return f"{kind}: {barrier.reason}{'; the least peak is this' if barrier.binds else ''}"
+
+
+def _example() -> dict[str, Any]:
+    image, features, scores = {"shape": [1, 26, 26, 3]}, {"shape": [1, 24, 24, 32]}, {"shape": [1, 24, 24, 8]}
+    first = {"in": [0], "out": [1], "kind": "conv2d", "attributes": {"kernel": [3, 3]}}
+    second = {"in": [1], "out": [2], "kind": "conv2d", "attributes": {"kernel": [1, 1]}}
+    tensors = [{**tensor, "dtype": "int8"} for tensor in (image, features, scores)]
+    graph = {"size": [2028, 18432, 4608], "kept": [2], "tensors": tensors, "ops": [first, second]}
+    return {"graph": graph, "options": {"time_limit_s": 5, "input": "streamed", "macs": 1.1}}
+
+
+CAPABILITY = Capability(
+    cascade,
+    inputs=(replace(GRAPH, from_file=unaligned_graph), replace(TARGET, help=_TARGET)),
+    lines=lines,
+    exit_status=lambda found: 0 if found.points else 1,
+    exits={0: "there are points", 1: "none is within the bounds"},
+    status=lambda found: "feasible" if found.points else None,
+    example=_example(),
+    view=ChartView("peak", "macs", ("peak", "multiplications"), ("bytes", "number")),
+)

@@ -1,0 +1,33 @@
+"""The hint that a model without a fitting plan would fit as a cascade."""
+
+from __future__ import annotations
+
+from memplan.extensions.cascade.cascade import CascadeOptions, cascade
+from memplan.questions.reading import Reader
+from memplan.planner.errors import InputError
+from memplan.planner.model.problem import Problem
+from memplan.planner.foreign.model_graph import read_model_graph
+from memplan.planner.foreign.reading import detect
+
+LIMIT_S = 5.0
+
+
+def cascade_hint(problem: Problem, reader: Reader, limit_s: float = LIMIT_S) -> str | None:
+    """Return a sentence about the cheapest cascade that fits, with a verified plan.
+
+    None where the file is no model, its problem has several memories or one without a size, or none is found in time.
+    """
+    size = problem.pools[0].size if len(problem.pools) == 1 else None
+    if size is None or detect(reader.data, reader.name) is None:
+        return None
+    alignment = int(problem.buffers.alignment.max(initial=1))
+    try:
+        graph = read_model_graph(reader.data, reader.name, reader.options).graph
+        answer = cascade(graph, CascadeOptions(fit=size, alignment=alignment, time_limit_s=limit_s))
+    except InputError:
+        return None
+    if not answer.points:
+        return None
+    point = answer.points[0]
+    more = f"{100 * (point.macs_ratio - 1):+.1f} % MACs"
+    return f"with cascades {point.peak:,} bytes at {more}: `memplan cascade --fit {size}`"

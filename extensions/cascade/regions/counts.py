@@ -1,0 +1,141 @@
+"""The multiplications and traffic of a cascade, counted from the ranges of its regions; and a check of slides."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+
+from memplan.extensions.cascade.access.access_graph import AccessGraph, Window
+from memplan.extensions.cascade.regions.regions import Cascade, CascadeRegion, Slide, Span, is_accumulated
+from memplan.planner.errors import InvalidPlanError
+
+_MOST_COUNTED = 4096
+
+
+def macs_of(cascade: Cascade) -> int:
+    """Return the multiplications of a cascade, counted from its ranges."""
+    graph, total = cascade.graph, 0
+    for region in cascade.regions:
+        for v in range(region.first, region.end):
+            row = graph.operations[v]
+            if region.kind in ("whole", "channels") or row.role != "striped":
+                total += graph.way(v, region.alternative)[0]
+            else:
+                total += row.macs * _length(region.ranges[v].rows) * _length(region.ranges[v].columns)
+    return total
+
+
+def traffic_of(cascade: Cascade) -> int:
+    """Return the bytes that all operations read and write, including constants that are read repeatedly."""
+    graph, total = cascade.graph, 0
+    for region in cascade.regions:
+        for v in range(region.first, region.end):
+            row = graph.operations[v]
+            if region.kind in ("whole", "channels"):
+                total += row.weights
+            else:
+                made = region.ranges[v]
+                total += row.weights * _runs(made.rows) * _runs(made.columns)
+            total += sum(bytes_ for _, bytes_ in _moved(graph, region, v))
+            if region.kind == "channels" and v == region.end - 1 and is_accumulated(graph, region):
+                total += 2 * region.trips * row.partial
+    return total
+
+
+def moved_of(cascade: Cascade) -> dict[int, int]:
+    """Return the bytes that regions read and write of each tensor that is whole somewhere."""
+    graph, moved = cascade.graph, dict[int, int]()
+    for region in cascade.regions:
+        held = {tensor for tensor, hold in region.holds.items() if hold.mode != "whole"}
+        for v in range(region.first, region.end):
+            for tensor, bytes_ in _moved(graph, region, v):
+                if tensor not in held:
+                    moved[tensor] = moved.get(tensor, 0) + bytes_
+    return moved
+
+
+def _moved(graph: AccessGraph, region: CascadeRegion, v: int) -> Iterator[tuple[int, int]]:
+    """Yield each tensor that an operation reads or makes in a region, and the bytes of all its runs."""
+    row = graph.operations[v]
+    if region.kind in ("whole", "channels"):
+        yield from ((tensor, graph.tensors[tensor].bytes) for tensor in row.outputs)
+        for read in row.reads:
+            maker = graph.maker[read.tensor]
+            is_outside = read.channels == "all" and (maker is None or maker < region.first)
+            times = region.trips if region.kind == "channels" and is_outside else 1
+            yield read.tensor, graph.tensors[read.tensor].bytes * times
+        return
+    made, out = region.ranges[v], graph.tensors[row.outputs[0]]
+    area = _length(made.rows) * _length(made.columns)
+    yield row.outputs[0], out.bytes if row.role == "sum" else area * out.pixel
+    for read in row.reads:
+        source = graph.tensors[read.tensor]
+        if row.role != "sum":
+            rows, columns = (
+                _read_length(*axis) for axis in zip((made.rows, made.columns), read.windows, source.sizes, strict=True)
+            )
+            area = rows * columns
+        yield read.tensor, area * source.pixel
+
+
+def runs_of(cascade: Cascade) -> int:
+    """Return the number of operation runs, whole or in part."""
+    total = 0
+    for region in cascade.regions:
+        if region.kind == "whole":
+            total += 1
+        for made in region.ranges.values():
+            total += _runs(made.rows) * _runs(made.columns) * max(1, len(made.channels))
+    return total
+
+
+def check_slides(cascade: Cascade, slides: tuple[Slide, ...]) -> int:
+    """Check the slides of a cascade against the ranges of its regions; return the number of steps checked.
+
+    Rows are counted in bytes, as tensors lie row by row. Raises InvalidPlanError for the first step in which an output
+    reaches into rows that are read in that step or behind it.
+    """
+    looked = 0
+    for number, region in enumerate(cascade.regions):
+        if region.slide is not None and region.slide in slides:
+            looked += _check(cascade, number, region, region.slide)
+    return looked
+
+
+def _check(cascade: Cascade, number: int, region: CascadeRegion, slide: Slide) -> int:
+    graph = cascade.graph
+    inside, out = graph.tensors[slide.tensor], graph.tensors[slide.output]
+    written = region.ranges[region.end - 1].rows
+    reads: list[list[Span]] = []
+    for v in range(region.first, region.end):
+        for read in graph.operations[v].reads:
+            if read.tensor == slide.tensor:
+                spans = region.ranges[v].rows
+                reads.append([read.rows.source(a, b, inside.rows) if a < b else (0, 0) for a, b in spans])
+    needed = inside.rows
+    for step in reversed(range(len(written))):
+        needed = min([needed, *(spans[step][0] for spans in reads if spans[step][1] > spans[step][0])])
+        most = max((b for a, b in written[: step + 1] if b > a), default=0)
+        reached, free = most * out.columns * out.pixel, slide.down + needed * inside.columns * inside.pixel
+        if reached > free:
+            raise InvalidPlanError(
+                f"region {number}, step {step}: {out.name} must end below byte {free} while {inside.name} is read, "
+                f"got {reached}"
+            )
+    return len(written)
+
+
+# Blocks that repeat, and the points of a front, have the same ranges over and over.
+@lru_cache(maxsize=_MOST_COUNTED)
+def _length(spans: tuple[Span, ...]) -> int:
+    return sum(b - a for a, b in spans)
+
+
+@lru_cache(maxsize=_MOST_COUNTED)
+def _read_length(spans: tuple[Span, ...], window: Window, size: int) -> int:
+    return _length(tuple(window.source(a, b, size) for a, b in spans if b > a))
+
+
+@lru_cache(maxsize=_MOST_COUNTED)
+def _runs(spans: tuple[Span, ...]) -> int:
+    return sum(b > a for a, b in spans)

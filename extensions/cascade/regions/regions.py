@@ -1,0 +1,286 @@
+"""A cascade: a graph with access maps, and the regions that it runs in, step by step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+from math import prod
+from typing import Annotated, Any, Literal, NamedTuple
+
+from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema
+
+from memplan.questions.capability import Answer, without_default
+from memplan.extensions.cascade.access.access_graph import AccessGraph
+
+RegionKind = Literal["whole", "rows", "tiles", "panels", "channels"]
+Mode = Literal["roll", "recompute", "whole"]
+Span = tuple[int, int]
+_MOST_STEPS = 1 << 20
+"""The most steps of a region that are accepted in an answer from elsewhere."""
+
+
+def is_none(value: object) -> bool:
+    """Return True for None: such fields are left out of answers."""
+    return value is None
+
+
+class Line(NamedTuple):
+    """The number clamp(slope * y + offset, 0, top) of step y."""
+
+    slope: int
+    offset: int
+    top: int
+
+    def at(self, step: int) -> int:
+        """Return the number at a step."""
+        return min(max(self.slope * step + self.offset, 0), self.top)
+
+
+def line_through(numbers: Mapping[int, int], top: int) -> Line | None:
+    """Return the exact line through the numbers of consecutive steps; None if there is none."""
+    steps = list(numbers)
+    rises = [step for step in steps if 0 < numbers[step] < top]
+    first, last = (rises[0], rises[-1]) if len(rises) > 1 else (steps[0], steps[-1])
+    slope = (numbers[last] - numbers[first]) // max(1, last - first)
+    line = Line(slope, numbers[first] - slope * first, top)
+    return line if all(line.at(step) == number for step, number in numbers.items()) else None
+
+
+def spans_of(ranges: Any) -> Any:
+    """Return the ranges that a line or table represents, the inverse of `_closed_form`."""
+    if not isinstance(ranges, Mapping):
+        return ranges
+    if "table" in ranges:
+        return tuple((int(a), int(b)) for a, b in ranges["table"])
+    line = Line(ranges["A"], ranges["B"], ranges["top"])
+    ends = [line.at(y) for y in range(min(ranges["steps"], _MOST_STEPS))]
+    return tuple((a, b) if a < b else (0, 0) for a, b in zip([0, *ends], ends, strict=False))
+
+
+def _closed_form(spans: tuple[Span, ...]) -> dict[str, Any]:
+    """Return ranges as the line of their ends if each begins where its predecessor ends."""
+    ends = [b for _, b in spans]
+    top = max(ends, default=0)
+    follows = all(a == b == 0 or a == before for (a, b), before in zip(spans, [0, *ends], strict=False))
+    rises = sum(0 < end < top for end in ends) > 1
+    line = line_through(dict(enumerate(ends)), top) if follows and rises else None
+    if line is None:
+        return {"table": spans}
+    return {"A": line.slope, "B": line.offset, "top": line.top, "steps": len(ends)}
+
+
+_PAIR = {"type": "array", "items": {"type": "integer"}, "minItems": 2, "maxItems": 2}
+_OF_LINE = {name: {"type": "integer"} for name in ("A", "B", "top", "steps")}
+_FORMS: list[dict[str, Any]] = [{"table": {"type": "array", "items": _PAIR}}, _OF_LINE]
+_SCHEMA = {"anyOf": [{"type": "object", "properties": form, "required": [*form]} for form in _FORMS]}
+Spans = Annotated[
+    tuple[Span, ...],
+    BeforeValidator(spans_of),
+    PlainSerializer(_closed_form, return_type=dict[str, Any]),
+    WithJsonSchema(_SCHEMA),
+]
+"""The ranges of all steps, (0, 0) for nothing; in JSON a line of their ends, or a table."""
+
+
+class Stripes(Answer):
+    """The row ranges, column ranges and channel ranges that the steps of each axis make."""
+
+    rows: Spans
+    columns: Spans
+    channels: Spans = Field((), exclude_if=lambda spans: not spans, json_schema_extra=without_default)
+
+
+class Slide(Answer):
+    """An output that begins `down` bytes below a dying tensor, and grows into it."""
+
+    tensor: int
+    output: int
+    down: int
+
+
+class RegionBuffer(Answer):
+    """The buffer in which a region keeps a tensor; element r of an axis lies at r modulo the capacity.
+
+    mode: each row is made once (`roll`), or all that a step needs are made in it (`recompute`), or the tensor is whole.
+    capacity: in rows, columns, and bytes of a pixel.
+    kept: it holds something from one step to the next.
+    """
+
+    tensor: int
+    mode: Mode
+    capacity: tuple[int, int, int]
+    kept: bool
+    bytes: int
+
+    @property
+    def rows(self) -> int:
+        """The number of rows that it holds."""
+        return self.capacity[0]
+
+    @property
+    def columns(self) -> int:
+        """The number of columns that it holds."""
+        return self.capacity[1]
+
+    @property
+    def pixel(self) -> int:
+        """The bytes of a pixel in it; fewer than the tensor's if it holds only some channels."""
+        return self.capacity[2]
+
+
+class CascadeRegion(Answer):
+    """Operations that run together: in every step, each of them in order makes its ranges.
+
+    id: its name, which begins the names of its steps.
+    ops: the positions of its operations, which follow each other.
+    kind: `whole` is one operation that runs whole; in `channels` each step makes all rows and columns of some channels.
+    stride: the rows and columns of a step; -n is a part of n of one row or column.
+    steps: along rows and columns; (1, 1) along channels, which have `channel_steps`.
+    ragged: the steps that make less of the last operation than the others.
+    waste: the share of its output that lies beyond the border if these are padded.
+    buffers: those of tensors that live in the region only, and of those that are made there whole.
+    ranges: those of each operation; of a sum, or of what is added up over channels, those of its input.
+    alternative: of one operation, the way to compute it: 0 for its own, k for its k-th alternative.
+    pieces: the ranges of inputs that come in pieces, by their tensors: each is there before the step's operations.
+    """
+
+    id: str
+    ops: tuple[int, ...]
+    kind: RegionKind
+    stride: tuple[int, int] | None
+    steps: tuple[int, int]
+    channel_steps: int | None = Field(None, exclude_if=is_none)
+    ragged: int | None = Field(None, exclude_if=is_none)
+    waste: float | None = Field(None, exclude_if=is_none)
+    buffers: tuple[RegionBuffer, ...] | None = Field(None, exclude_if=is_none)
+    ranges: dict[int, Stripes] = Field({}, exclude_if=lambda ranges: not ranges)
+    pieces: dict[int, Stripes] = Field({}, exclude_if=lambda ranges: not ranges)
+    alternative: int = Field(0, exclude_if=lambda way: way == 0)
+    slide: Slide | None = Field(None, exclude=True)
+
+    @classmethod
+    def whole(cls, number: int, operation: int, alternative: int = 0) -> CascadeRegion:
+        """Return the region of one operation that runs whole."""
+        steps = (1, 1)
+        return cls(id=f"r{number}", ops=(operation,), kind="whole", stride=None, steps=steps, alternative=alternative)
+
+    @classmethod
+    def striped(
+        cls,
+        number: int,
+        kind: RegionKind,
+        stride: Span,
+        ranges: dict[int, Stripes],
+        buffers: Iterable[RegionBuffer],
+        pieces: dict[int, Stripes] | None = None,
+        slide: Slide | None = None,
+    ) -> CascadeRegion:
+        """Return the region of operations that run in steps."""
+        last = ranges[max(ranges)]
+        (ragged, waste), is_along = _ragged(last), kind == "channels"
+        return cls(
+            id=f"r{number}",
+            ops=tuple(ranges),
+            kind=kind,
+            stride=stride,
+            steps=(1, 1) if is_along else (len(last.rows), len(last.columns)),
+            channel_steps=len(last.channels) if is_along else None,
+            ragged=ragged,
+            waste=round(waste, 6),
+            buffers=tuple(buffers),
+            ranges=ranges,
+            pieces=pieces or {},
+            slide=slide,
+        )
+
+    def remade(self, ranges: dict[int, Stripes], buffers: Iterable[RegionBuffer] | None = None) -> CascadeRegion:
+        """Return the region with other ranges or buffers; derived fields are computed again."""
+        number, stride = int(self.id.removeprefix("r") or 0), self.stride or (0, 0)
+        held = self.buffers or () if buffers is None else buffers
+        region = self.striped(number, self.kind, stride, ranges, held, self.pieces, self.slide)
+        return region.model_copy(update={"alternative": self.alternative})
+
+    @property
+    def first(self) -> int:
+        """The first operation."""
+        return self.ops[0]
+
+    @property
+    def end(self) -> int:
+        """The position behind the last operation."""
+        return self.ops[-1] + 1
+
+    @cached_property
+    def holds(self) -> dict[int, RegionBuffer]:
+        """The buffers by tensor."""
+        return {row.tensor: row for row in self.buffers or ()}
+
+    @property
+    def trips(self) -> int:
+        """The total number of steps."""
+        return self.channel_steps or prod(self.steps)
+
+
+def _ragged(last: Stripes) -> tuple[int, float]:
+    """Return the number of steps that make less than the largest one, and the waste if they are padded."""
+    axes = [[b - a for a, b in spans if a < b] for spans in (last.rows, last.columns, last.channels) if spans]
+    seen = prod(map(len, axes))
+    ragged = seen - prod(sizes.count(max(sizes)) for sizes in axes)
+    return ragged, seen * prod(map(max, axes)) / prod(map(sum, axes)) - 1
+
+
+@dataclass(frozen=True)
+class Cascade:
+    """A graph and its regions, which cover the operations in order."""
+
+    graph: AccessGraph
+    regions: tuple[CascadeRegion, ...]
+    streamed: frozenset[int] = frozenset()
+
+
+def hull(spans: Iterable[Span]) -> Span:
+    """Return the smallest range that contains some ranges; (0, 0) if all are empty."""
+    some = [(first, end) for first, end in spans if first < end]
+    return (min(first for first, _ in some), max(end for _, end in some)) if some else (0, 0)
+
+
+def is_accumulated(graph: AccessGraph, region: CascadeRegion) -> bool:
+    """Return True if a region along channels ends with an operation that accumulates over the steps."""
+    last = graph.operations[region.end - 1]
+    if region.kind != "channels" or not last.partial:
+        return False
+    maker = graph.maker[last.reads[0].tensor]
+    return maker is not None and maker >= region.first
+
+
+def sums_of(graph: AccessGraph, region: CascadeRegion) -> int:
+    """Return the accumulator bytes that a region keeps beside its output."""
+    last = graph.operations[region.end - 1]
+    if region.kind == "whole":
+        return 0
+    if is_accumulated(graph, region):
+        return last.partial if last.partial > graph.tensors[last.outputs[0]].bytes else 0
+    return last.sums if last.role == "sum" and region.kind != "channels" else 0
+
+
+def steps_of(region: CascadeRegion) -> product[tuple[int, int]]:
+    """Return the steps of a region, rows first."""
+    rows, columns = region.steps
+    return product(range(rows), range(columns))
+
+
+def whole_name(tensor: int) -> str:
+    """Return the buffer name of a whole tensor in a cascade's operations."""
+    return f"t{tensor}"
+
+
+def held_name(region: int, tensor: int) -> str:
+    """Return the buffer name of a tensor that lives in one region only."""
+    return f"t{tensor}.r{region}"
+
+
+def sums_name(region: int, tensor: int) -> str:
+    """Return the buffer name of the accumulators of a region."""
+    return f"t{tensor}.r{region}.sums"

@@ -1,0 +1,175 @@
+"""The value of each operation, for tests: a sum modulo 256 over all elements named by its access maps.
+
+Each element is multiplied by an odd number of its place, so that one that is missing, or is another one, makes a
+difference. A channel that depends on the `same` one depends on no other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from memplan.extensions.cascade.access.access_graph import AccessGraph, AccessOperation, PixelTensor, Read
+from memplan.extensions.cascade.regions.regions import Span, hull
+
+Bytes8: TypeAlias = npt.NDArray[np.uint8]
+Sums: TypeAlias = npt.NDArray[np.int64]
+Fetch: TypeAlias = Callable[[int, Span, Span], Bytes8]
+"""The elements of a tensor in a range of rows and a range of columns."""
+_AT_ONCE = 2**20
+"""The elements summed at once, about 30 ms of work, so that a caller can stop in between."""
+
+
+def values_by_layers(graph: AccessGraph, seed: int = 0, pause: Callable[[], None] = lambda: None) -> list[Bytes8]:
+    """Return the value of each tensor when the operations run whole, one after another.
+
+    Inputs are drawn. `pause` is called before each, and at each read of a tensor; what it raises ends the run.
+    """
+    random, values = np.random.default_rng(seed), dict[int, Bytes8]()
+    for tensor, (row, maker) in enumerate(zip(graph.tensors, graph.maker, strict=True)):
+        if maker is None:
+            pause()
+            values[tensor] = random.integers(0, 256, (*row.sizes, row.pixel), np.uint8)
+
+    def fetch(tensor: int, rows: Span, columns: Span) -> Bytes8:
+        pause()
+        return values[tensor][slice(*rows), slice(*columns)]
+
+    for v in range(len(graph.operations)):
+        for tensor, value in run_whole(graph, v, fetch):
+            values[tensor] = value
+    return [values[tensor] for tensor in range(len(graph.tensors))]
+
+
+def _odd(first: int, end: int, salt: int) -> Sums:
+    """Return an odd factor for each position of an axis."""
+    # Odd weights: each byte read affects the result modulo 256.
+    return ((np.arange(first, end, dtype=np.int64) * 40503 + salt * 97) >> 3) & 127 | 1
+
+
+def _weighted(value: Bytes8, rows: Span, columns: Span, salt: int) -> Sums:
+    weights = _odd(*rows, salt)[:, None] * _odd(*columns, salt + 1)
+    return value.astype(np.int64) * (weights & 255)[:, :, None]
+
+
+def _folded(value: Sums, pixel: int) -> Sums:
+    """Return values with another number of channels, each depending on old channels."""
+    channels = value.shape[2]
+    if channels >= pixel:
+        padded = np.zeros((*value.shape[:2], -(-channels // pixel) * pixel), np.int64)
+        padded[:, :, :channels] = value * (2 * np.arange(channels) + 1)
+        folded: Sums = padded.reshape(*value.shape[:2], -1, pixel).sum(axis=2)
+        return folded
+    return value[:, :, np.arange(pixel) % channels] * (2 * np.arange(pixel) + 1)
+
+
+def _pattern(v: int, rows: Span, columns: Span, pixel: int) -> Sums:
+    """Return the output of an operation for padding alone."""
+    row, column = np.arange(*rows)[:, None, None] * 31, np.arange(*columns)[None, :, None] * 17
+    place = row + column + np.arange(pixel) * 5 + 7 * v
+    pattern: Sums = place * (place + 7) // 2
+    return pattern
+
+
+def _bands(rows: Span, elements: int) -> Iterator[Span]:
+    """Yield parts of a range of rows, at least one row each, limited by the elements of a row."""
+    height = max(1, _AT_ONCE // max(1, elements))
+    for first in range(rows[0], max(rows[1], rows[0] + 1), height):
+        yield first, min(first + height, rows[1])
+
+
+def run_part(graph: AccessGraph, v: int, rows: Span, columns: Span, fetch: Fetch) -> Bytes8:
+    """Return an operation's output for a range of rows and columns."""
+    operation = graph.operations[v]
+    out, sources = graph.tensors[operation.outputs[0]], [graph.tensors[read.tensor] for read in operation.reads]
+    elements = max(row.rows * row.columns * row.pixel // max(1, out.rows) for row in (out, *sources))
+    bands = list(_bands(rows, elements))
+    for read, source in zip(operation.reads, sources, strict=True):
+        *parts, whole = (b - a for a, b in (read.windows[0].source(*span, source.rows) for span in (*bands, rows)))
+        if sum(parts) > 2 * whole:
+            bands = [rows]  # each part reads much of what all parts read
+    totals = (pattern_of(graph, v, band, columns) + read_part(graph, v, band, columns, fetch) for band in bands)
+    return np.concatenate([(total & 255).astype(np.uint8) for total in totals])
+
+
+def pattern_of(graph: AccessGraph, v: int, rows: Span, columns: Span) -> Sums:
+    """Return what an operation makes of padding alone, in a range of rows and columns."""
+    return _pattern(graph.origin(v), rows, columns, graph.tensors[graph.operations[v].outputs[0]].pixel)
+
+
+def read_part(graph: AccessGraph, v: int, rows: Span, columns: Span, fetch: Fetch) -> Sums:
+    """Return the contribution of all inputs to an operation's output in a range of rows and columns."""
+    operation = graph.operations[v]
+    out = graph.tensors[operation.outputs[0]]
+    total = np.zeros((rows[1] - rows[0], columns[1] - columns[0], out.pixel), np.int64)
+    for salt, read in enumerate(operation.reads):
+        source = graph.tensors[read.tensor]
+        if source.pixel:
+            total = total + _folded(_window_sums(read, source, rows, columns, salt, fetch), out.pixel)
+    return total
+
+
+def _window_sums(read: Read, source: PixelTensor, rows: Span, columns: Span, salt: int, fetch: Fetch) -> Sums:
+    """Return, for each output pixel, the weighted sum of everything read of one tensor."""
+    windows = [
+        [window.source(at, at + 1, size) for at in range(*span)]
+        for window, span, size in zip(read.windows, (rows, columns), source.sizes, strict=True)
+    ]
+    across, along = hull(windows[0]), hull(windows[1])
+    value = _weighted(fetch(read.tensor, across, along), across, along, salt)
+    sums = np.zeros((value.shape[0] + 1, value.shape[1] + 1, value.shape[2]), np.int64)
+    sums[1:, 1:] = value.cumsum(axis=0).cumsum(axis=1)
+    low, high = (np.array([max(0, span[k] - across[0]) for span in windows[0]]) for k in (0, 1))
+    left, right = (np.array([max(0, span[k] - along[0]) for span in windows[1]]) for k in (0, 1))
+    by_rows = sums[high] - sums[low]
+    window_sums: Sums = by_rows[:, right] - by_rows[:, left]
+    return window_sums
+
+
+def summed(graph: AccessGraph, operation: AccessOperation, rows: Span, columns: Span, fetch: Fetch) -> Bytes8:
+    """Return the part of a sum that a range of rows and columns adds, for each input channel."""
+    return (_total(graph, operation.reads[0].tensor, rows, columns, 0, fetch) & 255).astype(np.uint8)
+
+
+def _total(graph: AccessGraph, tensor: int, rows: Span, columns: Span, salt: int, fetch: Fetch) -> Sums:
+    """Return the weighted sum of each channel of a tensor in a range of rows and of columns."""
+    pixel = graph.tensors[tensor].pixel
+    total = np.zeros(pixel, np.int64)
+    for band in _bands(rows, (columns[1] - columns[0]) * pixel):
+        total += _weighted(fetch(tensor, band, columns), band, columns, salt).sum(axis=(0, 1))
+    return total
+
+
+def finished(graph: AccessGraph, v: int, sums: Sums) -> Bytes8:
+    """Return an operation's output from its sums."""
+    out = graph.tensors[graph.operations[v].outputs[0]]
+    total = _folded(sums.reshape(1, 1, -1), out.pixel) + _pattern(graph.origin(v), (0, 1), (0, 1), out.pixel)
+    return (total & 255).astype(np.uint8)
+
+
+def run_whole(graph: AccessGraph, v: int, fetch: Fetch) -> list[tuple[int, Bytes8]]:
+    """Return each tensor that an operation makes, with its value."""
+    operation = graph.operations[v]
+    if operation.role == "sum":
+        source = graph.tensors[operation.reads[0].tensor]
+        sums = summed(graph, operation, (0, source.rows), (0, source.columns), fetch)
+        return [(operation.outputs[0], finished(graph, v, sums.astype(np.int64)))]
+    if operation.role == "striped":
+        out = graph.tensors[operation.outputs[0]]
+        return [(operation.outputs[0], run_part(graph, v, (0, out.rows), (0, out.columns), fetch))]
+    made = []
+    for k, tensor in enumerate(operation.outputs):
+        out, columns = graph.tensors[tensor], (0, graph.tensors[tensor].columns)
+        added = np.zeros((1, 1, out.pixel), np.int64)
+        for salt, read in enumerate(operation.reads):
+            source = graph.tensors[read.tensor]
+            total = _total(graph, read.tensor, (0, source.rows), (0, source.columns), salt, fetch)
+            if source.pixel and out.pixel:
+                added = added + _folded(total.reshape(1, 1, -1), out.pixel)
+        bands = _bands((0, out.rows), out.columns * out.pixel)
+        totals = (_pattern(graph.origin(v) + k, band, columns, out.pixel) + added for band in bands)
+        made.append((tensor, np.concatenate([(total & 255).astype(np.uint8) for total in totals])))
+    return made

@@ -1,0 +1,116 @@
+"""Regions along channels: each step makes some channels of the intermediate tensors from all the input.
+
+An operation that mixes channels may begin such a region, where it makes some of them; and end it, where it adds up what
+each step reads of them, in sums of the whole output. In between, each channel is made of the same one. No operation
+does more work than layer by layer. The source is fused depthwise tiling (FDT, arXiv 2303.17878).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from memplan.extensions.cascade.access.access_graph import AccessGraph
+from memplan.extensions.cascade.core.kernels import KIND_CHANNELS, N_FOUND, Access
+from memplan.extensions.cascade.regions.regions import Span
+from memplan.extensions.cascade.search.options import CascadeOptions
+from memplan.extensions.cascade.search.tables import rounded_up
+from memplan.planner.model.buffer_table import I64
+from memplan.solvers.core.tables import Rows
+
+
+class _Growing(NamedTuple):
+    """The first and the last operation, and the channel counts per step, with their costs."""
+
+    first: int
+    j: int
+    channels: int
+    tile: I64
+    steps: I64
+    adds_up: bool
+
+
+def channel_regions(graph: AccessGraph, options: CascadeOptions, tables: Access, ends: Span, tiles: list[int]) -> Rows:
+    """Return the regions along channels in [first, j) that end with operation j - 1, for the given tiles."""
+    first, j = ends
+    row = graph.operations[j - 1]
+    parts, cut = list[Rows](), [(row.outputs[0], False)]
+    # The last operation may make channels one by one, or add up ranges of those that it reads.
+    if row.partial:
+        cut.append((row.reads[0].tensor, True))
+    for tensor, adds_up in cut:
+        channels = graph.tensors[tensor].channels
+        tile = np.array([size for size in tiles if size < channels], np.int64)
+        if len(tile):
+            parts.append(
+                _grown(graph, options, tables, _Growing(first, j, channels, tile, -(-channels // tile), adds_up))
+            )
+    return np.concatenate(parts) if parts else np.zeros((0, N_FOUND), np.int64)
+
+
+def _grown(graph: AccessGraph, options: CascadeOptions, tables: Access, cut: _Growing) -> Rows:
+    """Return regions of two operations and more, grown backwards while channels stay independent."""
+    j, last = cut.j, graph.operations[cut.j - 1]
+    sink = last.outputs[0]
+    sums = last.partial if cut.adds_up and last.partial > graph.tensors[sink].bytes else 0
+    rounded = rounded_up(sums, options.alignment)
+    inside = rounded or int(tables.whole[sink])
+    after = rounded + int(tables.live[j]) + (int(tables.whole[sink]) if tables.last[sink] < j else 0) if sums else 0
+    macs, fixed = graph.macs_of(j - 1), last.weights + graph.tensors[sink].bytes
+    added = 2 * last.partial if cut.adds_up else 0
+    profile = np.zeros((j - cut.first, len(cut.tile)), np.int64)
+    regions = []
+    for v in range(j - 2, cut.first - 1, -1):
+        row = graph.operations[v]
+        if not _may_grow(graph, cut, v):
+            break
+        tensor, k = row.outputs[0], j - 1 - v
+        macs, fixed = macs + graph.macs_of(v), fixed + row.weights + graph.tensors[tensor].bytes
+        # An operation behind the region reads it, so all of its channels are kept.
+        if tables.last[tensor] >= j:
+            inside += int(tables.whole[tensor])
+        else:
+            made = graph.tensors[tensor]
+            held = made.rows * made.columns * (made.pixel // made.channels) * cut.tile
+            # A slice is alive from the operation that makes it to its latest reader inside.
+            latest = max(reader for reader in graph.readers[tensor] if reader < j)
+            profile[j - 1 - latest : k + 1] += -(-held // options.alignment) * options.alignment
+        peak = np.maximum(int(tables.live[v]) + inside + profile.max(axis=0), after)
+        once, again = _reads(graph, v, j)
+        traffic = fixed + once + (again + added) * cut.steps
+        rows = np.zeros((len(cut.tile), N_FOUND), np.int64)
+        rows[:, :4] = np.stack([np.full_like(peak, v), np.full_like(peak, j), peak, np.full_like(peak, macs)], axis=1)
+        rows[:, 4], rows[:, 5], rows[:, 6], rows[:, 7] = traffic, (k + 1) * cut.steps, KIND_CHANNELS, cut.tile
+        regions.append(rows)
+    return np.concatenate(regions) if regions else np.zeros((0, N_FOUND), np.int64)
+
+
+def _may_grow(graph: AccessGraph, cut: _Growing, v: int) -> bool:
+    """Return True if an operation makes channels that later operations of the region take one by one."""
+    (tensor,) = graph.operations[v].outputs
+    if graph.tensors[tensor].channels != cut.channels:
+        return False
+    reads = [
+        (reader, read)
+        for reader in graph.readers[tensor]
+        if reader < cut.j
+        for read in graph.operations[reader].reads
+        if read.tensor == tensor
+    ]
+    return bool(reads) and all(
+        read.channels == "same" or (cut.adds_up and reader == cut.j - 1) for reader, read in reads
+    )
+
+
+def _reads(graph: AccessGraph, first: int, end: int) -> tuple[int, int]:
+    """Return the bytes that a region reads once, and those that it reads in every step."""
+    once, again = 0, 0
+    for v in range(first, end):
+        for read in graph.operations[v].reads:
+            maker = graph.maker[read.tensor]
+            if read.channels == "same" or (maker is not None and maker >= first):
+                once += graph.tensors[read.tensor].bytes
+            else:
+                again += graph.tensors[read.tensor].bytes
+    return once, again

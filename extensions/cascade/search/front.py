@@ -1,0 +1,132 @@
+"""Fronts of chains of regions, exact for the given regions: peak and multiplications, optionally traffic."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from memplan.extensions.cascade.core.kernels import (
+    FOUND_FROM,
+    FOUND_MACS,
+    FOUND_PEAK,
+    FOUND_TO,
+    FOUND_TRAFFIC,
+    Chains,
+    Staircase,
+    best_chain,
+    undominated_of_three,
+)
+from memplan.planner.model.buffer_table import I64
+from memplan.solvers.core.tables import Reference, Rows
+
+MOST_WAYS = 3_000
+"""The most undominated chains up to a cut that are extended."""
+_AT_ONCE = 1_000_000
+
+
+@dataclass(frozen=True)
+class Chain:
+    """A sequence of regions: their rows, their peak, and the sums of the other costs."""
+
+    rows: tuple[int, ...]
+    peak: int
+    macs: int
+    traffic: int
+
+
+def front(found: Rows, n_operations: int) -> list[Chain]:
+    """Return the chains that are Pareto-optimal in peak and multiplications, by falling peak.
+
+    `found` must be sorted by where the regions end.
+    """
+    chains: list[Chain] = []
+    limit, found = 2**62, np.ascontiguousarray(found)
+    columns = [np.zeros(n_operations + 1, np.int64) for _ in range(4)]
+    # Each turn finds the fewest multiplications below the peak of the last chain: exact for the regions found.
+    while (peak := best_chain(Reference(Chains(limit, found, *columns)))) >= 0:
+        macs, _, traffic, by = columns
+        rows, at = [], n_operations
+        while at > 0:
+            rows.append(int(by[at]))
+            at = int(found[rows[-1], FOUND_FROM])
+        chains.append(Chain(tuple(rows[::-1]), peak, int(macs[n_operations]), int(traffic[n_operations])))
+        limit = peak - 1
+    return chains
+
+
+def undominated(costs: Rows, group: I64) -> I64:
+    """Return the positions of the costs that no other in the same group dominates.
+
+    They come group by group, by rising costs; of equal ones the first is taken.
+    """
+    order = np.lexsort((costs[:, 2], costs[:, 1], costs[:, 0], group))
+    front = np.zeros(len(order), np.int64)
+    table = Staircase(np.ascontiguousarray(costs[order]), group[order], front)
+    return order[front[: undominated_of_three(Reference(table))]]
+
+
+def front_of_three(
+    found: Rows, n_operations: int, most: int, is_over: Callable[[], bool] = lambda: False
+) -> tuple[list[Chain], int]:
+    """Return the chains that are Pareto-optimal in peak, multiplications and traffic, and how many were cut off.
+
+    Chains of more than `most` multiplications are left out. Where more than MOST_WAYS chains reach a cut, or time is
+    over, some from all over are followed further. `found` must be sorted by where the regions end.
+    """
+    # The ways to each cut: peak, multiplications and traffic, the last region, and the way before it.
+    ways = [np.zeros((1, 5), np.int64)]
+    costs_of = found[:, [FOUND_PEAK, FOUND_MACS, FOUND_TRAFFIC]].tolist()
+    behind = _least_behind(found, n_operations)
+    ends = np.searchsorted(found[:, FOUND_TO], np.arange(n_operations + 2))
+    cut_off = 0
+    for cut in range(1, n_operations + 1):
+        parts, count = [np.zeros((0, 5), np.int64)], 0
+        for row in range(int(ends[cut]), int(ends[cut + 1])):
+            peak, macs, traffic = costs_of[row]
+            before = ways[int(found[row, FOUND_FROM])]
+            within = np.flatnonzero(before[:, 1] + macs + behind[cut] <= most)
+            reached = before[within] + (0, macs, traffic, 0, 0)
+            reached[:, 0], reached[:, 3], reached[:, 4] = np.maximum(reached[:, 0], peak), row, within
+            parts.append(reached)
+            count += len(within)
+            # Rows in between are thinned out early, or millions of ways would lie in memory at once.
+            if count > _AT_ONCE:
+                parts = [_least(parts)]
+                count = len(parts[0])
+        reached = _least(parts)
+        # When time is short, a few ways are still extended to the end, so that some chain exists.
+        room = 16 if is_over() else MOST_WAYS
+        if len(reached) > room:
+            cut_off += len(reached) - room
+            # Evenly by peak, so that both ends of the front stay.
+            reached = reached[np.linspace(0, len(reached) - 1, room).astype(np.int64)]
+        ways.append(reached)
+    return [_chain(found, ways, n_operations, k) for k in range(len(ways[-1]))][::-1], cut_off
+
+
+def _least(parts: Sequence[Rows]) -> Rows:
+    """Return the undominated ways."""
+    joined: Rows = np.concatenate(parts)
+    return joined[undominated(joined[:, :3], np.zeros(len(joined), np.int64))]
+
+
+def _least_behind(found: Rows, n_operations: int) -> I64:
+    """Return for each cut the fewest multiplications from there to the end."""
+    least = np.full(n_operations + 1, 2**62, np.int64)
+    least[n_operations] = 0
+    for row in range(len(found) - 1, -1, -1):
+        source, end = found[row, FOUND_FROM], found[row, FOUND_TO]
+        least[source] = min(least[source], least[end] + found[row, FOUND_MACS])
+    return least
+
+
+def _chain(found: Rows, ways: list[Rows], n_operations: int, k: int) -> Chain:
+    peak, macs, traffic = ways[n_operations][k, :3].tolist()
+    rows, at = [], n_operations
+    while at > 0:
+        row, k = ways[at][k, 3:].tolist()
+        rows.append(row)
+        at = int(found[row, FOUND_FROM])
+    return Chain(tuple(reversed(rows)), peak, macs, traffic)

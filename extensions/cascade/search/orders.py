@@ -1,0 +1,143 @@
+"""Other orders of the operations, in which regions save more, such as one branch after another.
+
+Regions are intervals of an order. Where operations have more than one, the regions found are ordered as operations of
+their own, by the tensors that are whole between them; depth first and the order with the least peak are tried, too.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from memplan.extensions.cascade.access.access_graph import AccessGraph, reordered
+from memplan.extensions.cascade.core.kernels import FOUND_FROM, FOUND_PEAK, FOUND_TO
+from memplan.extensions.cascade.search.options import OrderName
+from memplan.extensions.cascade.search.passes import SeveralPasses, Variant
+from memplan.extensions.networks.order.search.solve import order_operations
+from memplan.extensions.networks.order.search.starts import breadth_first, depth_first, heads_early
+from memplan.planner.operations.graph import OperationGraph, graph_from
+
+After = Sequence[Sequence[int]]
+_LIMIT_S = 5.0
+_MOST_LOWER = 2
+"""The number of orders kept for their effect on chains other than the lowest."""
+
+
+def in_order(graph: AccessGraph, after: After, name: OrderName) -> AccessGraph:
+    """Return a graph in a named order; `after` as for `other_orders`."""
+    if name in ("several", "given"):
+        return graph
+    single = _single(graph, after)
+    order = _least_peak(single) if name == "least-peak" else tuple(_ORDERS[name](single))
+    return graph if list(order) == sorted(order) else reordered(graph, order)
+
+
+def other_orders(
+    given: Variant, after: After, streamed: Collection[int], most: int, is_over: Callable[[], bool]
+) -> Iterator[AccessGraph]:
+    """Yield graphs in other orders; none if the order is unique.
+
+    `after` are, for each operation, those that it must not run before; empty where only tensors say it. The regions of
+    chains of up to `most` multiplications are ordered; `streamed` tensors take no bytes between them.
+    """
+    graph, single = given.graph, _single(given.graph, after)
+    if not _has_several(single):
+        return
+    seen = {tuple(range(len(graph.operations)))}
+    orders = itertools.chain(_by_regions(given, after, streamed, most), _of_operations(single))
+    while not is_over() and (order := next(orders, None)) is not None:  # each order takes time
+        if order not in seen:
+            seen.add(order)
+            yield reordered(graph, order)
+
+
+def orders_of_passes(
+    given: Variant, passes: SeveralPasses, streamed: Collection[int], most: int
+) -> Iterator[AccessGraph]:
+    """Yield graphs with second passes, in orders that minimise the peak of their lowest chains."""
+    seen = set[tuple[int, ...]]()
+    for chain in reversed(passes.chains) if _has_several(_single(given.graph, ())) else ():
+        alone = passes.alone(chain)
+        if alone.graph.origins not in seen and chain.macs <= most:
+            seen.add(alone.graph.origins)
+            for order in _by_regions(alone, (), streamed, most):
+                if list(order) != sorted(order):
+                    yield reordered(alone.graph, order)
+
+
+def _has_several(single: OperationGraph) -> bool:
+    """Return True if the operations of a graph may run in several orders."""
+    return not list(range(len(single.ops))) == list(depth_first(single)) == list(breadth_first(single))
+
+
+def _by_regions(given: Variant, after: After, streamed: Collection[int], most: int) -> Iterator[tuple[int, ...]]:
+    """Yield the best orders of the regions of chains, the lowest chain first, then a few others if lower."""
+    chains = sorted((chain for chain in given.chains if chain.macs <= most), key=lambda chain: (chain.peak, chain.macs))
+    lower = 0
+    for k, chain in enumerate(chains):
+        regions = [tuple(range(*map(int, given.found[row, [FOUND_FROM, FOUND_TO]]))) for row in chain.rows]
+        peaks = [int(given.found[row, FOUND_PEAK]) for row in chain.rows]
+        # By work, not by the clock: the same graph is searched in the same orders everywhere.
+        placed = order_operations(
+            _of_regions(given.graph, after, regions, peaks, streamed), time_limit_s=_LIMIT_S, deterministic=True
+        )
+        if k == 0 or placed.peak < chain.peak:
+            yield tuple(v for region in placed.order for v in regions[region])
+            lower += k > 0
+        if lower == _MOST_LOWER:
+            return
+
+
+def _of_operations(single: OperationGraph) -> Iterator[tuple[int, ...]]:
+    """Yield orders of single operations, independent of the regions."""
+    # Heads of several outputs, made while a region still has the rows that they read.
+    yield tuple(heads_early(single))
+    yield tuple(depth_first(single))
+    yield _least_peak(single)
+
+
+def _least_peak(single: OperationGraph) -> tuple[int, ...]:
+    return order_operations(single, time_limit_s=_LIMIT_S, deterministic=True).order
+
+
+_ORDERS = {"breadth-first": breadth_first, "depth-first": depth_first, "heads-early": heads_early}
+
+
+def _single(graph: AccessGraph, after: After) -> OperationGraph:
+    """Return the graph in the form that order searches take, one operation for each."""
+    ops: list[dict[str, Any]] = [
+        {"in": [read.tensor for read in row.reads], "out": list(row.outputs), "work": row.work}
+        for row in graph.operations
+    ]
+    for row, earlier in zip(ops, after, strict=False):
+        row["after"] = list(earlier)
+    return graph_from({"size": [row.bytes for row in graph.tensors], "kept": list(graph.kept), "ops": ops})
+
+
+def _of_regions(
+    graph: AccessGraph,
+    after: After,
+    regions: list[tuple[int, ...]],
+    peaks: list[int],
+    streamed: Collection[int],
+) -> OperationGraph:
+    """Return the graph with regions as operations; tensors inside a region count as its work."""
+    sizes = [0 if t in streamed else row.bytes for t, row in enumerate(graph.tensors)]
+    region_of = {v: k for k, region in enumerate(regions) for v in region}
+    maker = np.array([-1 if v is None else v for v in graph.maker], dtype=np.int64)
+    last = np.array(graph.last, dtype=np.int64)
+    ops: list[dict[str, Any]] = []
+    for k, region in enumerate(regions):
+        made = [t for v in region for t in graph.operations[v].outputs if graph.last[t] > region[-1]]
+        read = {one.tensor for v in region for one in graph.operations[v].reads}
+        outside = [t for t in read if graph.maker[t] is None or (graph.maker[t] or 0) < region[0]]
+        # What is whole while the region runs: made before it and read in it or behind it, or made in it for behind it.
+        is_alive = (maker < region[0]) & (last >= region[0]) | (maker <= region[-1]) & (last > region[-1])
+        alive = sum(sizes[t] for t in np.flatnonzero(is_alive).tolist())
+        ops.append({"in": sorted(outside), "out": sorted(set(made)), "work": max(0, peaks[k] - alive)})
+        if after:
+            ops[-1]["after"] = sorted({region_of[u] for v in region for u in after[v]} - {k})
+    return graph_from({"size": sizes, "kept": list(graph.kept), "ops": ops})

@@ -1,0 +1,343 @@
+"""Second passes: operations that run again behind a small sum, so that no large tensor is kept across it.
+
+A tensor that is read before and behind a global pool (squeeze-and-excite) must be whole in between, and so must a
+shortcut beside it. Where the operations that make them run again in front of the late reader, only what those begin
+with is whole. Graphs with such second passes share their cuts outside of them with the graph that is given, so the
+best chain through all of these graphs chooses for each place whether, and from where, operations run again. Other
+tensors that are alive at the least peak are then made again for their late readers, one by one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memplan.extensions.cascade.access.access_graph import MOST_BYTES, MOST_MACS, AccessGraph, repeated
+from memplan.extensions.cascade.core.kernels import FOUND_FROM, FOUND_PEAK, FOUND_TO
+from memplan.extensions.cascade.search.front import Chain, front
+from memplan.extensions.cascade.search.options import LONGEST, WORST, CascadeOptions
+from memplan.extensions.cascade.search.search import RegionSearch, Windows
+from memplan.planner.model.buffer_table import I64
+from memplan.solvers.core.tables import Rows
+
+MOST_OPERATIONS = 24
+"""The most operations of one second pass."""
+_MOST_DEPTHS, _MOST_ALONE, _MOST_TENSORS = 3, 2, 2
+MOST_ROUNDS = 8
+
+
+class Pass(NamedTuple):
+    """Operations, from `first` on, that run again just before operation `late`."""
+
+    first: int
+    late: int
+    operations: frozenset[int]
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A graph, its regions, and the front of its chains."""
+
+    graph: AccessGraph
+    found: Rows
+    chains: list[Chain]
+
+    @property
+    def cuts(self) -> int:
+        """The number of the last cut."""
+        return len(self.graph.operations)
+
+    def least(self, most: int) -> Chain | None:
+        """Return the chain with the lowest peak within a limit of multiplications."""
+        within = [chain for chain in self.chains if chain.macs <= most]
+        return min(within, key=lambda chain: (chain.peak, chain.macs), default=None)
+
+    @property
+    def lengths(self) -> I64:
+        """The number of operations of each region."""
+        return self.found[:, FOUND_TO] - self.found[:, FOUND_FROM]
+
+    def within(self, longest: int) -> Self:
+        """Return the same graph with only regions of at most `longest` operations."""
+        shorter = self._only(self.lengths <= longest) if longest < LONGEST else self
+        return (
+            shorter
+            if shorter is self
+            else replace(shorter, chains=front(shorter.found, shorter.cuts) if shorter.cuts else [])
+        )
+
+    def _only(self, is_kept: NDArray[np.bool_]) -> Self:
+        return replace(self, found=self.found[is_kept])
+
+    def alone(self, chain: Chain) -> Variant:
+        """Return the graph of a chain with the regions of that chain only."""
+        return Variant(self.graph, self.found, [chain])
+
+
+@dataclass(frozen=True)
+class SeveralPasses(Variant):
+    """Graphs that share cuts: `found` spans cuts, `sources` maps each region to its graph and its ends there.
+
+    `passes` are the second passes of each graph; the first graph, that is given, has none.
+    """
+
+    passes: Sequence[Sequence[Pass]] = ()
+    sources: I64 = field(default_factory=lambda: np.zeros((0, 3), np.int64))
+    n_cuts: int = 0
+
+    @property
+    def cuts(self) -> int:
+        """The number of the last cut."""
+        return self.n_cuts
+
+    @property
+    def lengths(self) -> I64:
+        """The number of operations of each region, in the region's own graph."""
+        return self.sources[:, 2] - self.sources[:, 1]
+
+    def _only(self, is_kept: NDArray[np.bool_]) -> Self:
+        return replace(self, found=self.found[is_kept], sources=self.sources[is_kept])
+
+    @property
+    def is_new(self) -> bool:
+        """True if a chain uses a second pass."""
+        return any(self.sources[list(chain.rows), 0].any() for chain in self.chains)
+
+    def alone(self, chain: Chain) -> Variant:
+        """Return the graph with a chain's second passes, and the regions of the chain."""
+        chosen: dict[Pass, None] = {}
+        for which, first, end in self.sources[list(chain.rows)].tolist():
+            shift = 0
+            for one in self.passes[which]:
+                # The pass is gone through where a region has one of the operations from its first to its late one.
+                if first <= one.late + shift + len(one.operations) and end > one.first + shift:
+                    chosen[one] = None
+                shift += len(one.operations)
+        graph = with_passes(self.graph, sorted(chosen, key=lambda one: one.late))
+        chain_rows, at = self.found[list(chain.rows)].copy(), 0
+        for row, (_, first, end) in zip(chain_rows, self.sources[list(chain.rows)].tolist(), strict=True):
+            row[FOUND_FROM], row[FOUND_TO] = at, at + end - first
+            at += end - first
+        rows = tuple(range(len(chain_rows)))
+        return Variant(graph, chain_rows, [Chain(rows, chain.peak, chain.macs, chain.traffic)])
+
+
+def with_passes(graph: AccessGraph, passes: Sequence[Pass]) -> AccessGraph:
+    """Return a graph with second passes, given by their late operations."""
+    return repeated(graph, {one.late: one.operations for one in passes})
+
+
+def several_passes(given: Variant, search: Callable[[AccessGraph], Rows]) -> SeveralPasses | None:
+    """Return the chains through a graph and its variants with second passes; None if no pass is possible."""
+    sets = list(_sets_of(given.graph))
+    # Twice the graph must be within the limits of one.
+    is_large = 2 * given.graph.macs > MOST_MACS or 2 * sum(row.bytes for row in given.graph.tensors) > MOST_BYTES
+    if not sets or is_large:
+        return None
+    every: list[Sequence[Pass]] = [(), *sets]
+    founds = [given.found, *(search(with_passes(given.graph, passes)) for passes in sets)]
+    numbers, count = _numbered(given.graph, every)
+    rows, sources = [], []
+    for which, rows_of_pass in enumerate(founds):
+        ends = rows_of_pass[:, [FOUND_FROM, FOUND_TO]]
+        own = rows_of_pass.copy()
+        own[:, [FOUND_FROM, FOUND_TO]] = numbers[which][ends]
+        if which:
+            # Regions apart from all second passes are those of the graph that is given.
+            upto = np.concatenate([[0], np.cumsum(_is_apart(given.graph, every[which]))])
+            inside = upto[ends[:, 1] + 1] > upto[ends[:, 0]]
+            own, ends = own[inside], ends[inside]
+        rows.append(own)
+        sources.append(np.column_stack([np.full(len(ends), which), ends]))
+    joined, source = np.concatenate(rows), np.concatenate(sources)
+    order = np.lexsort((joined[:, FOUND_FROM], joined[:, FOUND_TO]))
+    joined, source = np.ascontiguousarray(joined[order]), source[order]
+    return SeveralPasses(given.graph, joined, front(joined, count), every, source, count)
+
+
+def _is_apart(graph: AccessGraph, passes: Sequence[Pass]) -> I64:
+    """Return 1 for each cut inside a second pass, which the original graph lacks."""
+    total = len(graph.operations) + sum(len(one.operations) for one in passes)
+    apart, shift = np.zeros(total + 1, np.int64), 0
+    for one in passes:
+        apart[one.first + shift + 1 : one.late + shift + len(one.operations) + 1] = 1
+        shift += len(one.operations)
+    return apart
+
+
+def _numbered(graph: AccessGraph, every: Sequence[Sequence[Pass]]) -> tuple[list[I64], int]:
+    """Return consecutive numbers for the cuts of each graph, equal where cuts are shared; and the last number."""
+    n = len(graph.operations)
+    keys: list[list[tuple[int, int, int]]] = []
+    for which, passes in enumerate(every):
+        apart, row = _is_apart(graph, passes), []
+        ends = [
+            (one.late + sum(len(p.operations) for p in passes[:k]), len(one.operations)) for k, one in enumerate(passes)
+        ]
+        shift, k, since = 0, 0, 0
+        for cut, is_apart in enumerate(apart.tolist()):
+            while k < len(ends) and cut > sum(ends[k]):
+                shift, k = shift + ends[k][1], k + 1
+            since = since if is_apart else cut - shift
+            # Inside of a pass a cut stands behind the last one that is shared.
+            row.append((since, which if is_apart else 0, cut if is_apart else 0))
+        keys.append(row)
+    numbers = {key: number for number, key in enumerate(sorted({key for row in keys for key in row}))}
+    return [np.array([numbers[key] for key in row], np.int64) for row in keys], len(numbers) - 1 if n else 0
+
+
+def _sets_of(graph: AccessGraph) -> Iterator[tuple[Pass, ...]]:
+    """Yield sets of disjoint second passes: each pass, with and without its neighbours."""
+    # A region goes from behind a second pass on to the next sum, whose pass it has then, or has not.
+    every = (chosen[start::step] for chosen in _sets_at_once(graph) for start, step in ((0, 1), (0, 2), (1, 2)))
+    yield from dict.fromkeys(filter(None, every))
+
+
+def _sets_at_once(graph: AccessGraph) -> Iterator[tuple[Pass, ...]]:
+    """Yield sets of disjoint second passes that together contain every pass."""
+    kinds: dict[tuple[int, int], dict[Pass, None]] = {}
+    for position, row in enumerate(graph.operations):
+        if row.role == "sum":
+            for k, crossing in enumerate(_crossing(graph, position)):
+                for depth, one in enumerate(_passes_at(graph, position, crossing)):
+                    kinds.setdefault((depth, k), {})[one] = None
+    for _, passes in sorted(kinds.items()):
+        waiting = sorted(passes, key=lambda one: (one.late, one.first))
+        while waiting:
+            chosen: list[Pass] = []
+            rest: list[Pass] = []
+            for one in waiting:
+                overlaps = bool(chosen) and one.first <= chosen[-1].late
+                (rest if overlaps else chosen).append(one)
+            yield tuple(chosen)
+            waiting = rest
+
+
+def _crossing(graph: AccessGraph, position: int) -> list[list[int]]:
+    """Return the tensors that are whole across a sum: all of them, and only the largest."""
+    crossing = [
+        t
+        for t, (maker, last) in enumerate(zip(graph.maker, graph.last, strict=True))
+        if maker is not None and maker < position < last < len(graph.operations) and _is_image(graph, t)
+    ]
+    crossing.sort(key=lambda t: (-graph.tensors[t].bytes, t))
+    return [crossing, *([t] for t in crossing[:_MOST_ALONE] if len(crossing) > 1)] if crossing else []
+
+
+def _passes_at(graph: AccessGraph, position: int, crossing: list[int]) -> Iterator[Pass]:
+    """Yield second passes that remake some tensors behind a sum, each from fewer bytes than the one before."""
+    late = min(reader for t in crossing for reader in graph.readers[t] if reader > position)
+    least, count = sum(graph.tensors[t].bytes for t in crossing), 0
+    wanted, again = set(crossing), set[int]()
+    for first in range(position - 1, max(-1, position - 1 - 2 * MOST_OPERATIONS), -1):
+        row = graph.operations[first]
+        if not wanted.intersection(row.outputs):
+            continue
+        if row.role != "striped" or len(again) == MOST_OPERATIONS or count == _MOST_DEPTHS:
+            return
+        again.add(first)
+        # A tensor of one pixel is kept: the sums were made for it.
+        wanted = {t for t in wanted.union(read.tensor for read in row.reads) if _is_image(graph, t)} - set(row.outputs)
+        bytes_ = sum(graph.tensors[t].bytes for t in wanted)
+        if bytes_ < least:
+            least, count = bytes_, count + 1
+            yield Pass(first, late, frozenset(again))
+
+
+def _is_image(graph: AccessGraph, tensor: int) -> bool:
+    row = graph.tensors[tensor]
+    return row.rows * row.columns > 1
+
+
+def variant_of(graph: AccessGraph, search: RegionSearch, is_over: Callable[[], bool]) -> Variant:
+    """Return the regions that a search finds, and the front of their chains."""
+    rows = search.run(is_over)
+    return Variant(graph, rows, front(rows, len(graph.operations)) if graph.operations else [])
+
+
+def with_repeats(
+    given: Variant, options: CascadeOptions, windows: Windows, is_over: Callable[[], bool]
+) -> Iterator[Variant]:
+    """Yield graphs in which operations run again: with all second passes, then more while the peak falls.
+
+    `windows` are those of the search of the graph that is given.
+    """
+    most = min(options.most_macs(given.graph.macs), int(given.graph.macs * WORST))
+    current = given
+    if is_over():
+        return
+    passes = several_passes(given, lambda graph: RegionSearch(graph, options, windows=windows).run(is_over))
+    least = None if passes is None or not passes.is_new else passes.least(most)
+    if passes is not None and least is not None:
+        yield passes
+        graph = passes.alone(least).graph
+        current = variant_of(graph, RegionSearch(graph, options, windows=windows), is_over)
+    for _ in range(MOST_ROUNDS):
+        best: Variant | None = None
+        least = current.least(most)
+        for graph in _candidates(current, least):
+            if is_over():
+                return
+            if graph.macs > most:
+                continue
+            variant = variant_of(graph, RegionSearch(graph, options, windows=windows), is_over)
+            reached = variant.least(most)
+            # Only a lower peak counts: the same peak for more multiplications is worth nothing.
+            if reached is not None and least is not None and (reached.peak, reached.macs) < (least.peak, 0):
+                best, least = variant, reached
+        if best is None:
+            return
+        yield best
+        current = best
+
+
+def _candidates(variant: Variant, least: Chain | None) -> Iterator[AccessGraph]:
+    """Yield graphs in which a tensor alive at the peak is remade for its late readers."""
+    if least is None:
+        return
+    graph, rows = variant.graph, variant.found
+    peaks = [row for row in least.rows if rows[row, FOUND_PEAK] == least.peak]
+    alive: dict[int, None] = {}
+    for row in peaks:
+        first, end = int(rows[row, FOUND_FROM]), int(rows[row, FOUND_TO])
+        for tensor, maker in enumerate(graph.maker):
+            if maker is not None and maker < end and graph.last[tensor] >= first:
+                alive[tensor] = None
+    forked = [t for t in alive if len(graph.readers[t]) > 1 and graph.last[t] < len(graph.operations)]
+    for tensor in sorted(forked, key=lambda t: (-graph.tensors[t].bytes, t))[:_MOST_TENSORS]:
+        readers = graph.readers[tensor]
+        gaps = [(late - early, late) for early, late in pairwise(readers)]
+        # The longest wait between two readers is where not keeping it saves most.
+        late = max(gaps)[1]
+        for operations in _depths(graph, tensor):
+            yield repeated(graph, {late: operations})
+
+
+def _depths(graph: AccessGraph, tensor: int) -> Iterator[frozenset[int]]:
+    """Yield sets of operations that remake a tensor, each from fewer bytes than the one before."""
+    chosen: set[int] = set()
+    wanted, least, count = graph.maker[tensor], graph.tensors[tensor].bytes, 0
+    while wanted is not None and len(chosen) < MOST_OPERATIONS and count < _MOST_DEPTHS:
+        if graph.operations[wanted].role != "striped":
+            return
+        chosen.add(wanted)
+        outside = {
+            read.tensor for v in chosen for read in graph.operations[v].reads if graph.maker[read.tensor] not in chosen
+        }
+        bytes_ = sum(graph.tensors[t].bytes for t in outside)
+        # Going further back pays only where fewer bytes are kept in its place.
+        if bytes_ < least:
+            least, count = bytes_, count + 1
+            yield frozenset(chosen)
+        inner = [t for t in outside if graph.maker[t] is not None and _is_striped(graph, t)]
+        wanted = graph.maker[max(inner, key=lambda t: (graph.tensors[t].bytes, t))] if inner else None
+
+
+def _is_striped(graph: AccessGraph, tensor: int) -> bool:
+    maker = graph.maker[tensor]
+    return maker is not None and graph.operations[maker].role == "striped"

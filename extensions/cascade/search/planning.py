@@ -1,0 +1,196 @@
+"""The planning of chains, for the Pareto-optimal points."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+
+from memplan.extensions.cascade.access.access_graph import AccessGraph
+from memplan.extensions.cascade.answer import CascadePoint
+from memplan.extensions.cascade.core.kernels import FOUND_FROM, FOUND_PEAK, FOUND_TO, FOUND_TRAFFIC
+from memplan.extensions.cascade.search.front import Chain, front_of_three
+from memplan.extensions.cascade.search.options import CascadeOptions
+from memplan.extensions.cascade.search.orders import After, orders_of_passes, other_orders
+from memplan.extensions.cascade.search.passes import SeveralPasses, Variant, variant_of, with_repeats
+from memplan.extensions.cascade.search.points import planned
+from memplan.extensions.cascade.search.search import RegionSearch, Windows, worth_having
+from memplan.extensions.cascade.search.steps import RegionSteps
+from memplan.extensions.cascade.search.tables import moved_elsewhere, streamed_tensors
+
+PLAN_S = 10.0
+"""The most seconds for planning one point."""
+POOLS_S = 1.0
+"""The most seconds if tensors choose between memories: a cheaper choice is not worth more."""
+FRACTIONS = (2, 8)
+MOST_CHAINS = 12
+"""With two memories: the size thresholds, as parts of the fast one, for moving tensors; the most chains planned."""
+
+
+class Planning:
+    """The Pareto-optimal points so far, by falling peak."""
+
+    def __init__(
+        self,
+        graph: AccessGraph,
+        options: CascadeOptions,
+        is_over: Callable[[], bool],
+        on_point: Callable[[CascadePoint], None],
+    ) -> None:
+        self.graph, self.options, self.on_point = graph, options, on_point
+        self._is_over, self.cut_short = is_over, dict[str, None]()
+        self.most = options.most_macs(graph.macs)
+        self.has_traffic = "traffic" in options.objectives
+        self.points: list[CascadePoint] = []
+        self.baseline: CascadePoint | None = None
+        self.repeats = self.orders = self.cut_chains = self.unplanned = 0
+
+    def is_over(self, what: str) -> bool:
+        """Return True if the time is over; `what` is then recorded as skipped."""
+        over = self._is_over()
+        if over:
+            self.cut_short[what] = None
+        return over
+
+    def run(self, search: RegionSearch, after: After) -> None:
+        """Plan the chains of a search, then those in other orders, then those with operations that run again.
+
+        `after` are, for each operation, those that must run before it, whatever tensors say; empty for none.
+        """
+        if self.options.pools:
+            self._run_in_pools(search)
+            return
+        starts = [(self.options, search)]
+        if self.options.is_sliding:
+            # Slides that follow each other may not all be had at once.
+            apart = self.options.model_copy(update={"overlap": "none"})
+            starts.append((apart, RegionSearch(self.graph, apart, windows=search.windows)))
+        variants = list[tuple[CascadeOptions, Variant]]()
+        for how, looked in starts:
+            variants.append((how, variant_of(self.graph, looked, partial(self.is_over, "regions"))))
+            self.add(*variants[-1])
+        again, is_free = partial(self.is_over, "repeats"), self.options.orders == "several"
+        if is_free:
+            variants = [(how, self._in_order(how, search.windows, start, after)) for how, start in variants]
+        for how, start in variants:
+            for variant in with_repeats(start, how, search.windows, again) if self._may_repeat() else ():
+                self.repeats += 1
+                self.add(how, variant)
+                if isinstance(variant, SeveralPasses) and is_free and not after:
+                    self._in_orders_of_passes(how, search.windows, start, variant)
+        self.baseline = self._without_rolling()
+
+    def _run_in_pools(self, looked: RegionSearch) -> None:
+        """Plan chains with ever smaller tensors moved to the slow memory, where they take no fast bytes."""
+        graph, fast = self.graph, self.options.pools[0][1]
+        steps = RegionSteps(graph, self.options)
+        for limit in dict.fromkeys((fast, *(fast // part for part in FRACTIONS), 0)):
+            elsewhere = [t for t, row in enumerate(graph.tensors) if row.bytes > limit]
+            search = RegionSearch(graph, self.options, elsewhere)
+            rows = search.run(partial(self.is_over, "regions"))
+            looked.add(search)
+            rows[:, FOUND_TRAFFIC] = moved_elsewhere(graph, self.options, elsewhere, rows)
+            is_short = rows[:, FOUND_TO] - rows[:, FOUND_FROM] <= self.options.longest
+            rows = worth_having(rows[is_short & (rows[:, FOUND_PEAK] <= fast)])
+            chains, cut = front_of_three(rows, len(graph.operations), self.most, partial(self.is_over, "chains"))
+            picked = sorted({k * (len(chains) - 1) // (MOST_CHAINS - 1) for k in range(MOST_CHAINS)} if chains else ())
+            for k in self._in_turn(picked):
+                # With all of the fast memory, tensors return where there is room; with the least, the peak is that of
+                # the chain.
+                for room in dict.fromkeys((fast, chains[k].peak)):
+                    self._keep(planned(steps, rows, chains[k], POOLS_S, room))
+            self.cut_chains += cut + len(chains) - len(picked)
+        self.points = self.best()
+
+    def _in_order(self, how: CascadeOptions, windows: Windows, start: Variant, after: After) -> Variant:
+        """Plan chains in other orders; return the variant with the lowest peak."""
+        best, least = start, start.least(self.most)
+        is_over = partial(self.is_over, "orders")
+        streamed = streamed_tensors(self.graph, how)
+        for graph in other_orders(start, after, streamed, self.most, is_over):
+            self.orders += 1
+            variant = variant_of(graph, RegionSearch(graph, how, windows=windows), is_over)
+            self.add(how, variant)
+            chain = variant.least(self.most)
+            if chain is not None and (least is None or chain.peak < least.peak):
+                best, least = variant, chain
+        return best
+
+    def _in_orders_of_passes(
+        self, how: CascadeOptions, windows: Windows, start: Variant, passes: SeveralPasses
+    ) -> None:
+        """Plan chains in other orders of graphs with second passes."""
+        is_over = partial(self.is_over, "orders")
+        for graph in orders_of_passes(start, passes, streamed_tensors(self.graph, how), self.most):
+            if is_over():
+                return
+            self.orders += 1
+            self.add(how, variant_of(graph, RegionSearch(graph, how, windows=windows), is_over))
+
+    def _may_repeat(self) -> bool:
+        return bool(self.points) and (self.options.macs is None or self.options.macs > 1)
+
+    def add(self, how: CascadeOptions, variant: Variant) -> None:
+        """Plan a graph's chains within the bounds, starting with the lowest and highest peaks."""
+        # Orders and repeats are those without a limit, so that no limit finds more than none.
+        variant = variant.within(self.options.longest)
+        chains = [chain for chain in self._chains(variant) if self._is_wanted(chain)]
+        # From both ends of the front inwards: where the time ends early, what is planned still spans it.
+        order = sorted(range(len(chains)), key=lambda k: (min(k, len(chains) - 1 - k), k))
+        steps = RegionSteps(variant.graph, how)
+        for k in self._in_turn(order):
+            alone = variant.alone(chains[k])
+            own = steps if alone.graph is variant.graph else RegionSteps(alone.graph, how)
+            self._keep(planned(own, alone.found, alone.chains[0], PLAN_S))
+        self.points = self.best()
+
+    def _keep(self, point: CascadePoint | None) -> None:
+        if point is not None:
+            self.points.append(point)
+            self.on_point(point)
+
+    def _without_rolling(self) -> CascadePoint | None:
+        """Return the lowest point in the given order without rolling buffers; None if time is over."""
+        if self._is_over() or not self.options.rolling:
+            return None
+        how = self.options.model_copy(update={"overlap": "none", "rolling": False})
+        search = RegionSearch(self.graph, how)
+        variant = variant_of(self.graph, search, self._is_over)
+        variant = variant.within(self.options.longest)
+        least = variant.least(self.most)
+        return None if least is None else planned(search.steps, variant.found, least, PLAN_S)
+
+    def _in_turn(self, chains: Sequence[int]) -> Iterator[int]:
+        """Yield chains until the time is over, and count the rest."""
+        for count, k in enumerate(chains):
+            if self.points and self.is_over("points"):
+                self.unplanned += len(chains) - count
+                return
+            yield k
+
+    def _chains(self, variant: Variant) -> list[Chain]:
+        if not self.has_traffic or not variant.graph.operations:
+            return variant.chains
+        chains, cut = front_of_three(variant.found, variant.cuts, self.most, partial(self.is_over, "chains"))
+        self.cut_chains += cut
+        return chains
+
+    def _is_wanted(self, chain: Chain) -> bool:
+        """Return True if a chain is within the bounds and no point dominates its estimate."""
+        if chain.macs > self.most or (self.options.fit is not None and chain.peak > self.options.fit):
+            return False
+        return not any(self._is_as_good(point, chain) for point in self.points)
+
+    def _is_as_good(self, one: Chain | CascadePoint, other: Chain | CascadePoint) -> bool:
+        if one.peak > other.peak or one.macs > other.macs:
+            return False
+        if isinstance(one, CascadePoint) and isinstance(other, CascadePoint) and self.options.pools:
+            return (one.slow_traffic or 0) <= (other.slow_traffic or 0)
+        return one.traffic <= other.traffic or not self.has_traffic
+
+    def best(self) -> list[CascadePoint]:
+        """Return the Pareto-optimal points so far, by falling peak."""
+        best: list[CascadePoint] = []
+        for point in sorted(self.points, key=lambda p: (p.peak, p.macs, p.slow_traffic or 0, p.traffic)):
+            if not any(self._is_as_good(other, point) for other in best):
+                best.append(point)
+        return best[::-1]

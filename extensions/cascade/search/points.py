@@ -1,0 +1,190 @@
+"""Chains of regions as planned points: each region is a loop with a time step for each operation.
+
+A buffer that lives within a step is alive from its maker to its last reader there; one that is kept over steps, or that
+is whole and is made or read in a loop, is alive for all of the loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from memplan.extensions.cascade.access.access_graph import AccessGraph
+from memplan.extensions.cascade.answer import CascadePoint, PlacedPoint
+from memplan.extensions.cascade.regions.counts import check_slides, macs_of, moved_of, runs_of, traffic_of
+from memplan.extensions.cascade.regions.regions import (
+    Cascade,
+    CascadeRegion,
+    Slide,
+    held_name,
+    sums_name,
+    sums_of,
+    whole_name,
+)
+from memplan.extensions.cascade.search.front import Chain
+from memplan.extensions.cascade.search.options import CascadeOptions
+from memplan.extensions.cascade.search.steps import RegionSteps
+from memplan.extensions.cascade.search.tables import rounded_up
+from memplan.planner.model.problem import Problem
+from memplan.planner.model.problem_fields import Pool
+from memplan.solvers.core.tables import Rows
+from memplan.solvers.portfolio.solve import solve
+
+
+def planned(
+    steps: RegionSteps, found: Rows, chain: Chain, time_limit_s: float, fast: int | None = None
+) -> CascadePoint | None:
+    """Plan a chain of regions; None if no plan was found in time.
+
+    Where `fast` bytes of the fast pool are given, whole tensors may lie in either pool, with the least traffic of the
+    slow one, and what lives in a region in the fast one.
+    """
+    graph, options = steps.graph, steps.options
+    rows = [found[row].tolist() for row in chain.rows]
+    regions = tuple(steps.region(row, number) for number, row in enumerate(rows))
+    cascade = Cascade(graph, regions, steps.streamed)
+    # Slides bind tensors at fixed distances, so a region that stays below the peak without one has none (decision 084).
+    slides = tuple(needed_slides(cascade, [row[2] for row in rows], chain.peak, options.alignment))
+    check_slides(cascade, slides)
+    problem = _Lifetimes(cascade, options.alignment).problem(slides, _pools(options, fast))
+    plan = solve(problem, time_limit_s=time_limit_s, deterministic=True)
+    if plan.peak is None or (fast is not None and plan.cost is None):
+        return None
+    used = {pool.name: pool.used or 0 for pool in plan.pools}
+    macs, once = macs_of(cascade), _macs_once(graph)
+    others: dict[str, Any] = {}
+    if fast is not None:
+        others["used"] = {name: used.get(name, 0) for name, _ in options.pools}
+        others["pools"] = {str(row.id): row.pool for row in plan.placements}
+        others["slow_traffic"] = int(plan.cost or 0)
+    if graph.origins:
+        others["origins"], others["tensor_origins"] = graph.origins, graph.tensor_origins
+        others["reads"] = tuple(tuple(read.tensor for read in row.reads) for row in graph.operations)
+        others["makes"] = tuple(row.outputs for row in graph.operations)
+    return CascadePoint(
+        peak=plan.peak if fast is None else used.get(options.pools[0][0], 0),
+        estimate=chain.peak,
+        status=plan.status,
+        macs=macs,
+        macs_ratio=round(macs / once, 6) if once else 1.0,
+        traffic=traffic_of(cascade),
+        runs=runs_of(cascade),
+        slides=slides,
+        regions=regions,
+        offsets={str(row.id): row.offset for row in plan.placements},
+        placed=PlacedPoint(cascade, problem, plan),
+        **others,
+    )
+
+
+def _pools(options: CascadeOptions, fast: int | None) -> list[Pool]:
+    """Return the pools of a plan with two memories; none if there is one."""
+    if fast is None:
+        return []
+    (first, _), (second, size) = options.pools
+    return [Pool(name=first, size=fast, cost=0), Pool(name=second, size=size, cost=1)]
+
+
+def _macs_once(graph: AccessGraph) -> int:
+    """Return the layer-by-layer multiplications of a graph; repeated operations count once."""
+    # An operation that runs again counts once: ratios are against the model as it is given.
+    first = {graph.origin(v): v for v in reversed(range(len(graph.operations)))}
+    return sum(map(graph.macs_of, first.values()))
+
+
+def needed_slides(cascade: Cascade, peaks: list[int], limit: int, alignment: int) -> Iterator[Slide]:
+    """Yield the slides of regions that exceed the limit without them."""
+    for region, peak in zip(cascade.regions, peaks, strict=True):
+        if region.slide is None:
+            continue
+        inside, out = (
+            rounded_up(cascade.graph.tensors[t].bytes, alignment) for t in (region.slide.tensor, region.slide.output)
+        )
+        saved = inside + out - max(region.slide.down + inside, out)
+        # Without its slide the region would pass the peak of the chain.
+        if peak + saved > limit:
+            yield region.slide
+
+
+@dataclass
+class _Lifetimes:
+    """The lifetimes of a cascade's buffers: for each its bytes, its first step, and the step after its last."""
+
+    cascade: Cascade
+    alignment: int
+    time: int = 0
+    alive: dict[str, tuple[int, int, int]] = field(default_factory=dict)
+
+    def problem(self, slides: Iterable[Slide], pools: list[Pool]) -> Problem:
+        """Return the problem of all buffers; sliding outputs start at a fixed distance from their inputs."""
+        cascade, graph = self.cascade, self.cascade.graph
+        for number, region in enumerate(cascade.regions):
+            if region.kind == "whole":
+                self._run_whole(region.first, region.alternative)
+            else:
+                self._run_steps(number, region)
+        held = {tensor for region in cascade.regions for tensor in region.pieces}
+        for tensor in graph.inputs:
+            if tensor not in held:
+                self._use(whole_name(tensor), graph.tensors[tensor].bytes, -1, 0)
+        for tensor in graph.kept:
+            if tensor not in cascade.streamed:
+                self._use(whole_name(tensor), graph.tensors[tensor].bytes, self.time, self.time + 1)
+        others: dict[str, dict[str, Any]] = {name: {} for name in self.alive}
+        for slide in slides:
+            # A slide is a fixed distance, so any solver of problems keeps it.
+            relative = {"to": whole_name(slide.output), "offset": slide.down}
+            others[whole_name(slide.tensor)]["relative"] = relative
+        if pools:
+            moved = {whole_name(tensor): bytes_ for tensor, bytes_ in moved_of(cascade).items()}
+            for name, more in others.items():
+                more |= {"traffic": moved[name]} if name in moved else {"pools": (pools[0].name,)}
+        buffers = [
+            {"id": name, "size": size, "start": start, "end": end, "alignment": self.alignment, **others[name]}
+            for name, (size, start, end) in self.alive.items()
+        ]
+        more = {"pools": pools, "objective": "cost"} if pools else {}
+        return Problem(name=graph.name or None, buffers=buffers, **more)
+
+    def _use(self, name: str, size: int, start: int, end: int) -> None:
+        """Extend a buffer's life to some time steps and everything between."""
+        _, first, last = self.alive.get(name, (0, start, end))
+        self.alive[name] = rounded_up(size, self.alignment), min(first, start), max(last, end)
+
+    def _run_whole(self, v: int, way: int) -> None:
+        graph, row = self.cascade.graph, self.cascade.graph.operations[v]
+        _, work = graph.way(v, way)
+        for tensor in (*(read.tensor for read in row.reads), *row.outputs):
+            self._use(whole_name(tensor), graph.tensors[tensor].bytes, self.time, self.time + 1)
+        if work:
+            self._use(f"work_{v}", work, self.time, self.time + 1)
+        self.time += 1
+
+    def _run_steps(self, number: int, region: CascadeRegion) -> None:
+        graph, begin = self.cascade.graph, self.time
+        end = begin + len(region.pieces) + len(region.ops)
+        steps: list[tuple[int, ...]] = [(tensor,) for tensor in region.pieces]
+        is_summed = sums_of(graph, region)
+        for v in region.ops:
+            row = graph.operations[v]
+            made = () if is_summed and v == region.ops[-1] else row.outputs
+            steps.append((*dict.fromkeys(read.tensor for read in row.reads), *made))
+        for time, tensors in enumerate(steps, begin):
+            for tensor in tensors:
+                hold = region.holds.get(tensor)
+                is_whole = hold is None or hold.mode == "whole"
+                name = whole_name(tensor) if is_whole else held_name(number, tensor)
+                size = graph.tensors[tensor].bytes if hold is None or is_whole else hold.bytes
+                is_kept = (is_whole or hold is None or hold.kept) and region.trips > 1
+                self._use(name, size, begin if is_kept else time, end if is_kept else time + 1)
+        for time, v in enumerate(region.ops, end - len(region.ops)):
+            if work := graph.operations[v].work:
+                self._use(f"work_{v}", work, time, time + 1)
+        self.time = end
+        if is_summed:
+            sink = graph.operations[region.ops[-1]].outputs[0]
+            first = begin if region.trips > 1 else end - 1
+            self._use(sums_name(number, sink), is_summed, first, end + 1)
+            self._use(whole_name(sink), graph.tensors[sink].bytes, end, end + 1)
+            self.time += 1

@@ -1,0 +1,248 @@
+"""The whole call of `cascade`: layers, search, checks by value, and the answer."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from memplan.questions.capability import Control
+from memplan.extensions.cascade.access.access_graph import AccessGraph
+from memplan.extensions.cascade.access.from_graph import access_graph, split_apart
+from memplan.extensions.cascade.answer import (
+    CascadeAnswer,
+    CascadeConventions,
+    CascadeOperation,
+    CascadePoint,
+    CascadeTensor,
+    Exhausted,
+    MemorySize,
+)
+from memplan.extensions.cascade.core.kernels import FOUND_PEAK
+from memplan.extensions.cascade.regions.execution import check_by_value
+from memplan.extensions.cascade.search.front import Chain
+from memplan.extensions.cascade.search.options import CascadeOptions
+from memplan.extensions.cascade.search.orders import in_order
+from memplan.extensions.cascade.search.planning import PLAN_S, Planning
+from memplan.extensions.cascade.search.points import planned
+from memplan.extensions.cascade.search.search import RegionSearch, strides_of
+from memplan.extensions.cascade.search.tables import barriers_of, with_barriers
+from memplan.planner.errors import OptionError, TimeOverError
+from memplan.planner.operations.graph import OperationGraph
+from memplan.planner.operations.order_check import peak_of
+
+_ANSWER_S = 0.5
+"""The seconds of the limit kept for the last plans and the answer."""
+_NOTED_PART = 20
+"""The least time between noted answers, as a multiple of the time that noting took."""
+_SEARCH_SHARE = 0.6
+"""The share of the time for search and plans if points are then checked by value."""
+_LEAST_PLAN_S = 0.5
+"""The seconds for the obligatory layer-by-layer plan if the time limit has no more."""
+MOST_CHECKED_BYTES, _CHECKED_A_BYTE = 2**30, 48
+"""The memory limit of a check by value, and its bytes for each byte of the largest tensor (64-bit sums)."""
+_LARGE = 300
+"""The number of operations from which mapping and planning a graph take long."""
+_TOO_SHORT = "time_limit_s: must be enough to plan the graph layer by layer"
+MOST_BARRIERS = 10
+LOOKED_AT = ("regions", "chains", "points", "orders", "repeats")
+"""The parts of the search that the end of the time may cut short."""
+
+
+def cascaded(
+    graph: OperationGraph | AccessGraph,
+    options: CascadeOptions,
+    running: Control,
+    latency: Callable[[CascadePoint], float | None] = lambda _point: None,
+) -> CascadeAnswer:
+    """Return the answer for a graph; if time ends before its layers are planned, the given order without points.
+
+    Raises OptionError for a wrong option, TimeOverError for access maps alone, OperationsError for a graph without any.
+    """
+    given = _in_order_as_given(graph, options, running) if isinstance(graph, OperationGraph) else None
+    if given is not None and running.note is not None:
+        running.note(given)
+    try:
+        return CascadeCall(graph, options, running, latency).run()
+    except TimeOverError:
+        if given is None:
+            raise
+        return given
+
+
+class CascadeCall:
+    """One call; raises TimeOverError if there is no time to plan the graph layer by layer."""
+
+    def __init__(
+        self,
+        graph: OperationGraph | AccessGraph,
+        options: CascadeOptions,
+        running: Control,
+        latency: Callable[[CascadePoint], float | None] = lambda _point: None,
+    ) -> None:
+        self.options, self.running, self.latency, self.began = options, running, latency, time.monotonic()
+        self.within = running.within(max(running.left_s / 2, running.left_s - _ANSWER_S))
+        searching = self.within.within(_SEARCH_SHARE * self.within.left_s) if options.check else self.within
+        after = [row.after for row in graph.ops] if isinstance(graph, OperationGraph) else []
+        self.after = after if any(after) else []
+        access = graph
+        if isinstance(access, OperationGraph):
+            access = access_graph(split_apart(access), brick=options.brick)
+        self.given = with_barriers(access, options.barriers) if options.barriers else access
+        self._heed()
+        self.graph = in_order(self.given, self.after, options.orders)
+        if options.is_sliding and self.graph.layout != "NHWC":
+            raise OptionError(f"sliding: needs tensors that lie row by row (NHWC), got a graph in {self.graph.layout}")
+        self.search = RegionSearch(self.graph, options)
+        self._heed()
+        self.layers = self._planned_layers()
+        self.planning = Planning(self.graph, options, lambda: searching.is_over, self._hear)
+        self.noted_until = 0.0
+
+    def run(self) -> CascadeAnswer:
+        """Return the answer; raises InvalidPlanError if the check by value rejects a point."""
+        if self.options.check:
+            _refuse_unexecutable(self.graph)
+        if not self.options.pools:
+            self._note()
+        self.planning.run(self.search, self.after)
+        return self._answer(self.planning.points, is_ended=True)
+
+    def _planned_layers(self) -> CascadePoint:
+        """Plan the graph layer by layer."""
+        layers = self.search.layers()
+        rows, peak = tuple(range(len(layers))), int(layers[:, FOUND_PEAK].max(initial=0))
+        chain = Chain(rows, peak, self.graph.macs, 0)
+        limit_s = min(PLAN_S, max(_LEAST_PLAN_S, self.within.left_s / 2))
+        point = planned(self.search.steps, layers, chain, limit_s)
+        if point is None:
+            raise TimeOverError(_TOO_SHORT)
+        return point
+
+    def _heed(self) -> None:
+        """Raise TimeOverError once time is over for a large graph."""
+        if self.running.is_over and len(self.given.operations) > _LARGE:
+            raise TimeOverError(_TOO_SHORT)
+
+    def _hear(self, point: CascadePoint) -> None:
+        figures = {"peak": point.peak, "macs": point.macs, "macs_ratio": round(point.macs_ratio, 6)}
+        self.running.report(figures)
+        self._note()
+
+    def _note(self) -> None:
+        """Report the points so far if that takes only a small part of the time."""
+        began = time.monotonic()
+        if self.running.note is not None and self.options.point is None and began >= self.noted_until:
+            self.running.note(self._answer(self.planning.best() or [self.layers], is_ended=False))
+            self.noted_until = time.monotonic() + _NOTED_PART * (time.monotonic() - began)
+
+    def _answer(self, points: Sequence[CascadePoint], *, is_ended: bool) -> CascadeAnswer:
+        """Return the answer with some points; before the end of the search they are not checked by value."""
+        graph, options = self.graph, self.options
+        least = points[-1].estimate if points and not options.pools else None
+        barriers = barriers_of(graph, self.search.tables, self.search.layers(), least)
+        shown = [point for point in points if options.fit is None or point.peak <= options.fit]
+        wanted = self._wanted(shown) if options.check else []
+        checked = self._checked(shown, wanted) if is_ended else ()
+        effort, baseline = self._effort(unchecked=len(wanted) - len(checked)), self.planning.baseline
+
+        def timed(point: CascadePoint, **others: bool) -> CascadePoint:
+            return point.model_copy(update={"latency": self.latency(point) if is_ended else None, **others})
+
+        return CascadeAnswer(
+            name=graph.name or None,
+            conventions=_conventions(options),
+            layers_peak=self.layers.peak,
+            layers_macs=graph.macs,
+            layers_traffic=self.layers.traffic,
+            layers_latency=timed(self.layers).latency,
+            tensors=tuple(map(CascadeTensor.of, graph.tensors)),
+            operations=tuple(
+                CascadeOperation.model_validate(
+                    {"kind": row.kind, "name": row.name, "in": [read.tensor for read in row.reads], "out": row.outputs}
+                )
+                for row in self.given.operations
+            ),
+            points=tuple(timed(point, checked_by_value=k in checked) for k, point in enumerate(shown)),
+            without_rolling=baseline and timed(baseline),
+            barriers=barriers[:MOST_BARRIERS],
+            exhausted=effort if is_ended else replace(effort, intervals=False, cut_short=LOOKED_AT),
+            wall_time_s=round(time.monotonic() - self.began, 6),
+            layers=self.layers,
+        )
+
+    def _wanted(self, points: Sequence[CascadePoint]) -> list[int]:
+        """Return the points to execute by value, fewest runs first; only one if `point` names it."""
+        position, count = self.options.point, len(points)
+        if isinstance(position, int):
+            return [position % count] if -count <= position < count else []
+        return sorted(range(count), key=lambda k: points[k].runs)
+
+    def _checked(self, points: Sequence[CascadePoint], wanted: Sequence[int]) -> list[int]:
+        """Execute points by value while there is time; return those that completed."""
+        checked: list[int] = []
+
+        def pause() -> None:
+            if self.within.is_over:
+                raise TimeOverError
+
+        for k in wanted:
+            try:
+                check_by_value(points[k].cascade, *points[k].in_one_arena(), pause=pause)
+            except TimeOverError:
+                break
+            checked.append(k)
+        return checked
+
+    def _effort(self, *, unchecked: int) -> Exhausted:
+        effort, planning, options = self.search.effort, self.planning, self.options
+        most = max((size for row in self.graph.tensors for size in row.sizes), default=1)
+        return Exhausted(
+            intervals=self.search.reached == len(self.graph.operations) and effort.lost == 0,
+            longest=options.longest,
+            strides=tuple(strides_of(most) if options.stripe is None else filter(None, options.stripe)),
+            skipped_strides=effort.skipped_strides,
+            evaluated=effort.evaluated,
+            repeats=planning.repeats,
+            orders=planning.orders,
+            cut_chains=planning.cut_chains,
+            unplanned=planning.unplanned,
+            unchecked=unchecked,
+            cut_short=tuple(planning.cut_short),
+        )
+
+
+def _in_order_as_given(graph: OperationGraph, options: CascadeOptions, running: Control) -> CascadeAnswer:
+    """Return the answer of an empty search, with the peak of the given order."""
+    return CascadeAnswer(
+        name=graph.name or None,
+        conventions=_conventions(options),
+        layers_peak=peak_of(graph, range(len(graph.ops))),
+        layers_macs=None,
+        layers_traffic=None,
+        tensors=(),
+        operations=(),
+        points=(),
+        without_rolling=None,
+        barriers=(),
+        exhausted=Exhausted(False, options.longest, strides=(), skipped_strides=0, evaluated=0, cut_short=LOOKED_AT),
+        wall_time_s=round(running.deadline.passed_s, 6),
+        layers=None,
+    )
+
+
+def _conventions(options: CascadeOptions) -> CascadeConventions:
+    pools = tuple(MemorySize(name=name, size=size) for name, size in options.pools) or None
+    return CascadeConventions.of(options, sliding=options.is_sliding, pools=pools)
+
+
+def _refuse_unexecutable(graph: AccessGraph) -> None:
+    """Raise OptionError early for a graph that cannot be executed by value."""
+    sizes = [row.rows * row.columns * row.pixel for row in graph.tensors]
+    needed = 2 * sum(sizes) + _CHECKED_A_BYTE * max(sizes, default=0)
+    if needed > MOST_CHECKED_BYTES:
+        raise OptionError(f"check: must take at most {MOST_CHECKED_BYTES} bytes of memory for this graph, got {needed}")
+    for position, row in enumerate(graph.operations):
+        if again := [tensor for tensor in row.outputs if graph.maker[tensor] != position]:
+            rule = "must be for a graph whose tensors are each made once"
+            raise OptionError(f"check: {rule}, got ops[{position}], which makes tensor {again[0]} again")

@@ -1,0 +1,183 @@
+"""The kernels' tables of a graph with access maps; barriers and their unavoidable bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import replace
+from itertools import accumulate
+
+import numpy as np
+
+from memplan.extensions.cascade.access.access_graph import AccessGraph, Read, barrier_of
+from memplan.extensions.cascade.answer import Barrier
+from memplan.extensions.cascade.core.kernels import (
+    BARRIER,
+    FOUND_FROM,
+    FOUND_KIND,
+    FOUND_MACS,
+    FOUND_PEAK,
+    FOUND_RUNS,
+    FOUND_TO,
+    KIND_CHANNELS,
+    N_WINDOW,
+    STRIPED,
+    SUM,
+    Access,
+)
+from memplan.extensions.cascade.search.options import LONGEST, CascadeOptions
+from memplan.planner.errors import OptionError, shown
+from memplan.planner.model.buffer_table import I64
+from memplan.solvers.core.tables import Rows
+
+WARM_UP = 32
+"""The rows by which a region starts early, so that borders do not concentrate work in one step."""
+_ROLES = {"striped": STRIPED, "sum": SUM, "barrier": BARRIER}
+
+
+def rounded_up(bytes_: int, alignment: int) -> int:
+    """Return bytes rounded up to the alignment."""
+    return -(-bytes_ // alignment) * alignment
+
+
+def access_tables(graph: AccessGraph, options: CascadeOptions, elsewhere: Collection[int] = ()) -> Access:
+    """Return the tables of a graph, with bytes and streams as the options require.
+
+    Tensors that are `elsewhere` take no bytes where they are whole.
+    """
+    operations, tensors, n = graph.operations, graph.tensors, len(graph.operations)
+    streamed = streamed_tensors(graph, options)
+    whole = np.array([rounded_up(row.bytes, options.alignment) for row in tensors], np.int64)
+    # In the slow memory it takes no bytes of the fast one (decision 084).
+    whole[list(elsewhere)] = 0
+    maker = np.array([-1 if made is None else made for made in graph.maker], np.int64)
+    last = np.array(last_uses(graph, options), np.int64)
+    edges = [(position, read) for position, row in enumerate(operations) for read in row.reads]
+    reads = sorted(range(len(edges)), key=lambda edge: edges[edge][1].tensor)
+    counts = np.bincount([read.tensor for _, read in edges], minlength=len(tensors)) if edges else [0] * len(tensors)
+    change = np.zeros(n + 2, np.int64)
+    for tensor in range(len(tensors)):
+        if last[tensor] > maker[tensor]:
+            change[maker[tensor] + 1] += whole[tensor]
+            change[last[tensor] + 1] -= whole[tensor]
+    return Access(
+        role=_column(_ROLES[row.role] for row in operations),
+        out=_column(row.outputs[0] if row.outputs else 0 for row in operations),
+        macs=_column(row.macs for row in operations),
+        weights=_column(row.weights for row in operations),
+        sums=_column(rounded_up(row.sums, options.alignment) for row in operations),
+        edge_first=_firsts(len(row.reads) for row in operations),
+        source=_column(read.tensor for _, read in edges),
+        reader=_column(position for position, _ in edges),
+        window=_table([_windows(read, tensors[read.tensor].sizes) for _, read in edges], 2 * N_WINDOW),
+        size=_table([row.sizes for row in tensors], 2),
+        pixel=_column(row.pixel for row in tensors),
+        whole=whole,
+        maker=maker,
+        last=last,
+        is_streamed=_column(tensor in streamed for tensor in range(len(tensors))),
+        reader_first=_firsts(counts),
+        reading=_column(reads),
+        live=np.cumsum(change)[: n + 1],
+        alignment=options.alignment,
+    )
+
+
+def streamed_tensors(graph: AccessGraph, options: CascadeOptions) -> frozenset[int]:
+    """Return the inputs and outputs that are streamed in pieces; an output that is read again is not."""
+    streamed: set[int] = set()
+    if options.input == "streamed":
+        streamed.update(tensor for tensor in graph.inputs if tensor not in graph.kept)
+    if options.output == "streamed":
+        streamed.update(t for t in graph.kept if graph.maker[t] is not None and not graph.readers[t])
+    return frozenset(streamed)
+
+
+def last_uses(graph: AccessGraph, options: CascadeOptions) -> list[int]:
+    """Return the last use of each tensor; a streamed output ends with its maker."""
+    streamed = streamed_tensors(graph, options)
+    last = list(graph.last)
+    for tensor in streamed:
+        maker = graph.maker[tensor]
+        if maker is not None:
+            last[tensor] = maker
+    return last
+
+
+def moved_elsewhere(graph: AccessGraph, options: CascadeOptions, elsewhere: Collection[int], found: Rows) -> I64:
+    """Return an estimate of the bytes that regions read and write of `elsewhere` tensors, one for each region.
+
+    Each is counted once for an operation that reads it, and more often as the region makes more than layer by layer.
+    """
+    n, last, apart = len(graph.operations), last_uses(graph, options), set(elsewhere)
+    bytes_ = [row.bytes if t in apart else 0 for t, row in enumerate(graph.tensors)]
+    moved, macs = np.zeros((n + 1, n + 1), np.int64), np.zeros((n + 1, n + 1), np.int64)
+    for end in range(1, n + 1):
+        read, written, once = dict[int, int](), 0, 0
+        for v in range(end - 1, max(-1, end - 1 - LONGEST), -1):
+            row = graph.operations[v]
+            once += graph.macs_of(v)
+            for one in row.reads:
+                read[one.tensor] = read.get(one.tensor, 0) + bytes_[one.tensor]
+            for tensor in row.outputs:
+                is_whole = last[tensor] >= end or v == end - 1
+                if not is_whole:
+                    read.pop(tensor, None)
+                written += bytes_[tensor] if is_whole else 0
+            moved[v, end], macs[v, end] = sum(read.values()) + written, once
+    ends = found[:, FOUND_FROM], found[:, FOUND_TO]
+    # A region that multiplies more often reads more often, about in proportion.
+    more = np.maximum(1.0, found[:, FOUND_MACS] / np.maximum(1, macs[ends]))
+    steps = np.where(found[:, FOUND_KIND] == KIND_CHANNELS, found[:, FOUND_RUNS] // np.maximum(1, ends[1] - ends[0]), 1)
+    estimate: I64 = (moved[ends] * more * steps).astype(np.int64)
+    return estimate
+
+
+def barriers_of(graph: AccessGraph, tables: Access, layers: Rows, least: int | None) -> tuple[Barrier, ...]:
+    """Return the barriers of a graph, the most bytes first; `layers` are its operations run whole.
+
+    An operation that is accumulated over all rows may end a region, and what is read behind it, too, is whole then.
+    """
+    barriers = []
+    for v, row in enumerate(graph.operations):
+        whole, behind = int(layers[v, FOUND_PEAK]) - row.work + row.least_work, int(tables.live[v + 1])
+        if row.role == "barrier":
+            barriers.append(Barrier(graph.origin(v), row.kind, row.reason, whole, whole == least))
+        elif row.role == "sum" and v + 1 < len(graph.operations):
+            # A sum is complete only after all rows were read, so later operations need it whole.
+            bytes_ = min(whole, behind + int(tables.sums[v]))
+            reason = "is accumulated over all rows: a region ends with it"
+            barriers.append(Barrier(graph.origin(v), row.kind, reason, bytes_, bytes_ == least))
+    return tuple(sorted(barriers, key=lambda barrier: (-barrier.bytes, barrier.operation)))
+
+
+def with_barriers(graph: AccessGraph, names: tuple[str, ...]) -> AccessGraph:
+    """Return a graph whose named operations run whole; raises OptionError for an unknown name."""
+    rows = list(graph.operations)
+    operation_names = [{str(v), row.name, *(graph.tensors[t].name for t in row.outputs)} for v, row in enumerate(rows)]
+    for name in names:
+        meant = [v for v in range(len(rows)) if name in operation_names[v]]
+        if not meant:
+            some = ", ".join([*dict.fromkeys(shown(row.name) for row in rows if row.name)][:3])
+            rule = f"must be positions, names or outputs of operations{some and f', such as {some}'}"
+            raise OptionError(f"barriers: {rule}, got {shown(name)}")
+        for v in meant:
+            rows[v] = barrier_of(graph, v, "is one of the barriers that were named")
+    return replace(graph, operations=tuple(rows))
+
+
+def _windows(read: Read, sizes: tuple[int, int]) -> list[int]:
+    return [
+        number for window, size in zip(read.windows, sizes, strict=True) for number in (*window, *window.used(size))
+    ]
+
+
+def _column(values: Iterable[int]) -> I64:
+    return np.array([int(value) for value in values], np.int64)
+
+
+def _table(rows: Iterable[Iterable[int]], width: int) -> Rows:
+    return np.array([list(row) for row in rows], np.int64).reshape(-1, width)
+
+
+def _firsts(counts: Iterable[int]) -> I64:
+    return _column(accumulate(map(int, counts), initial=0))

@@ -1,0 +1,228 @@
+"""Batches, sequences, and where channels are: what moves channels only moves no pixel, whatever the order of axes."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import pytest
+
+from memplan.extensions.cascade.access.access_graph import SAME, Window, sliding
+from memplan.extensions.cascade.access.from_graph import access_graph
+from memplan.extensions.cascade.access.layouts import reshaped_layout
+from memplan.extensions.cascade.cascade import cascade
+from memplan.extensions.cascade.search.options import CascadeOptions
+from memplan.planner.operations.graph import OperationGraph, graph_from
+from tests.support.chains import graph_of
+from tests.support.newer_networks import convnext_tiny, vit
+
+
+def test_a_batch_runs_together_row_by_row() -> None:
+    conv = {"kind": "conv2d", "attributes": {"kernel": [3, 3], "pads": [1, 1, 1, 1], "layout": "NHWC"}}
+    one, four = (graph_of([[n, 8, 6, 2], [n, 8, 6, 5]], conv) for n in (1, 4))
+    assert [row.sizes for row in four.tensors] == [row.sizes for row in one.tensors] == [(8, 6)] * 2
+    assert [row.pixel for row in four.tensors] == [8, 20]
+    assert four.macs == 4 * one.macs
+    assert four.operations[0].reads == one.operations[0].reads
+    assert (one.layout, four.layout) == ("NHWC", "batches")
+    across = graph_of([[4, 8, 6, 2], [1, 8, 6, 2]], {"kind": "relu"})
+    assert across.operations[0].reason == "relu across the images of a batch runs whole"
+
+
+def test_sequences_are_read_as_images_of_one_column_in_either_layout() -> None:
+    attributes = {"kernel": [3], "strides": [2], "dilations": [1], "pads": [1, 0]}
+    last = {"kind": "conv1d", "attributes": {**attributes, "layout": "NHWC"}}
+    first = {"kind": "conv1d", "attributes": {**attributes, "layout": "NCHW"}}
+    by_layout = [
+        graph_of([[1, 16, 4], [1, 8, 6], [1, 8, 6]], last, {"kind": "relu"}),
+        graph_of([[1, 4, 16], [1, 6, 8], [1, 6, 8]], first, {"kind": "relu"}),
+    ]
+    for graph in by_layout:
+        assert [row.role for row in graph.operations] == ["striped", "striped"]
+        assert [(row.rows, row.columns, row.pixel) for row in graph.tensors] == [(16, 1, 4), (8, 1, 6), (8, 1, 6)]
+        assert graph.operations[0].reads[0].rows == sliding(3, 2, 1, 1)
+        assert graph.macs == 8 * 6 * 3 * 4
+    assert [graph.layout for graph in by_layout] == ["NHWC", "NCHW"]
+
+
+def test_a_transposition_between_layouts_moves_no_pixel() -> None:
+    conv = {"kind": "conv2d", "attributes": {"kernel": [1, 1], "layout": "NCHW"}}
+    into = {"kind": "transpose", "attributes": {"perm": [0, 3, 1, 2]}}
+    back = {"kind": "transpose", "attributes": {"perm": [0, 2, 3, 1]}}
+    graph = graph_of([[1, 8, 6, 3], [1, 3, 8, 6], [1, 5, 8, 6], [1, 8, 6, 5]], into, conv, back)
+    assert [row.role for row in graph.operations] == ["striped"] * 3
+    assert [(row.rows, row.columns, row.pixel) for row in graph.tensors] == [(8, 6, 3), (8, 6, 3), (8, 6, 5), (8, 6, 5)]
+    assert graph.operations[0].reads[0].windows == (SAME, SAME)
+    assert graph.layout == "several layouts"
+    across = {"kind": "transpose", "attributes": {"perm": [0, 1, 3, 2]}}
+    turned = graph_of([[1, 3, 8, 6], [1, 3, 8, 6], [1, 3, 6, 8], [1, 3, 6, 8]], conv, across, conv)
+    assert turned.operations[1].reason == "transpose of rows, columns or batches runs whole"
+
+
+def test_a_reshape_that_keeps_pixels_and_a_table_of_rows_run_in_parts() -> None:
+    pool = {"kind": "global_average_pool", "attributes": {"layout": "NCHW"}}
+    flat = graph_of([[1, 5, 8, 6], [1, 5, 1, 1], [1, 5]], pool, {"kind": "reshape"})
+    assert [row.role for row in flat.operations] == ["sum", "striped"]
+    mixed = graph_of([[1, 8, 6, 2], [1, 6, 8, 2]], {"kind": "reshape"})
+    assert mixed.operations[0].reason == "reshape to other rows and columns runs whole"
+    looked_up = graph_of([[1, 16], [1, 16, 4]], {"kind": "gather"})
+    assert [row.role for row in looked_up.operations] == ["striped"]
+    assert looked_up.operations[0].reads[0].rows.source(3, 4, 1) == (0, 1)
+
+
+def test_a_shuffle_of_channels_keeps_each_pixel_in_either_layout() -> None:
+    last = [[1, 8, 6, 4], [1, 8, 6, 2, 2], [1, 8, 6, 2, 2], [1, 8, 6, 4]]
+    first = [[1, 4, 8, 6], [1, 2, 2, 8, 6], [1, 2, 2, 8, 6], [1, 4, 8, 6]]
+    relu, view = {"kind": "relu"}, {"kind": "reshape"}
+    for shapes, perm, layout in ((last, [0, 1, 2, 4, 3], "NHWC"), (first, [0, 2, 1, 3, 4], "NCHW")):
+        conv = {"kind": "conv2d", "attributes": {"kernel": [1, 1], "layout": layout}}
+        turned = {"kind": "transpose", "attributes": {"perm": perm}}
+        graph = graph_of([shapes[0], *shapes, shapes[0]], conv, view, turned, view, relu)
+        assert [row.reason for row in graph.operations] == [""] * 5
+        assert {(row.rows, row.columns, row.pixel) for row in graph.tensors} == {(8, 6, 4)}
+
+
+def test_attention_runs_by_rows_of_queries() -> None:
+    graph = access_graph(vit(layers=1))
+    products = [row for row in graph.operations if row.kind == "matmul"]
+    assert [row.role for row in products] == ["striped"] * 2
+    assert [read.rows == SAME for row in products for read in row.reads] == [True, False] * 2
+    # 144 queries, 144 keys, 128 numbers each, whatever the number of heads.
+    assert graph.macs_of(graph.operations.index(products[0])) == 144 * 144 * 128
+    assert sum(row.role == "barrier" for row in graph.operations) == 1
+
+
+def test_layer_norms_and_products_between_transpositions_run_in_parts() -> None:
+    graph = access_graph(convnext_tiny(64, (1, 1)))
+    assert [row.reason for row in graph.operations if row.role == "barrier"] == []
+
+
+def test_rows_and_columns_are_neither_cut_nor_joined() -> None:
+    assert reshaped_layout("NHC", (1, 144, 12), (1, 144, 3, 4)) == "NHCC"
+    assert reshaped_layout("NCHW", (1, 4, 8, 6), (1, 2, 2, 8, 6)) == "NCCHW"
+    assert reshaped_layout("NHWC", (1, 8, 1, 5), (1, 8, 5)) == "NHC"
+    assert reshaped_layout("NHC", (1, 8, 5), (1, 8, 1, 5)) == "NHWC"
+    assert reshaped_layout("HC", (1, 5), (1, 5, 1, 1)) == "NCHW"
+    assert reshaped_layout("NHWC", (1, 12, 12, 4), (1, 144, 4)) is None
+    assert reshaped_layout("NHWC", (1, 8, 6, 2), (1, 6, 8, 2)) is None
+    assert reshaped_layout("NCHC", (1, 3, 8, 2), (1, 8, 6)) is None
+
+
+def test_attributes_that_contradict_shapes_make_a_barrier() -> None:
+    def reason(kind: str, into: list[int], out: list[int], **attributes: object) -> str:
+        return graph_of([into, out], {"kind": kind, "attributes": attributes}).operations[0].reason
+
+    image = [1, 8, 8, 4]
+    said = "kernel, strides, dilations and pads say 4 rows, its shape says 8"
+    assert reason("conv2d", image, image, kernel=[1, 1], strides=[2, 2]) == said
+    assert "rows, its shape says 8" in reason("max_pool2d", image, image, kernel=[3, 3], dilations=[3, 3])
+    assert "rows, its shape says 8" in reason("conv2d", image, image, kernel=[10**9, 1])
+    assert "rows, its shape says 8" in reason("conv2d", image, image, kernel=[1, 1], pads=[-5, 0, 0, 0])
+    assert "rows, its shape says 8" in reason("conv2d_transpose", image, image, kernel=[2, 2], strides=[2, 2])
+    assert reason("max_pool2d", image, [1, 8, 8, 5], kernel=[1, 1]) == "makes 5 channels of 4"
+    assert reason("depth_to_space", image, [1, 16, 16, 2], block=2) == "block does not agree with its shapes"
+    assert reason("pad", image, image, pads=[0, 1, 0, 0] * 2) == "pads do not agree with its shapes"
+    assert reason("concat", image, [1, 8, 8, 5], axis=3) == "joins shapes that do not make its own"
+    assert reason("slice", image, image, starts=[1], axes=[1]) == "slice behind the end of its rows runs whole"
+    # Rounded up, the last window reaches beyond the border.
+    assert reason("max_pool2d", image, [1, 4, 4, 4], kernel=[3, 3], strides=[2, 2]) == ""
+
+
+@pytest.mark.parametrize("mask", [[1, 1, 1, 16], [1, 1, 16, 16], [2, 1, 1, 16], [1, 16], [1, 4, 16, 16], [16, 16]])
+@pytest.mark.parametrize("is_early", [False, True])
+def test_an_additive_mask_on_heads_is_no_barrier(mask: list[int], is_early: bool) -> None:
+    batch = 2 if mask[0] == 2 else 1
+    flat, heads, turned = [batch, 16, 32], [batch, 4, 16, 8], [batch, 4, 8, 16]
+    scores = [batch, 4, 16, 16]
+    # The tensors of two layers of attention that share a mask: q, k, v of each, in heads, then scores.
+    shapes, ops = [flat, mask, mask], list[dict[str, object]]()
+    if is_early:
+        ops.append({"in": [1], "out": [2], "kind": "relu"})
+    seen = 2 if is_early else 1
+
+    def add(shape: list[int], kind: str, *reads: int, **attributes: object) -> int:
+        shapes.append(shape)
+        ops.append({"in": list(reads), "out": [len(shapes) - 1], "kind": kind, "attributes": attributes})
+        return len(shapes) - 1
+
+    x = 0
+    for _ in range(2):
+        parts = [add([batch, 16, 4, 8], "reshape", add(flat, "relu", x)) for _ in "qkv"]
+        turns = [0, 2, 1, 3], [0, 2, 3, 1], [0, 2, 1, 3]
+        q, k, v = (
+            add(turned if perm[3] == 1 else heads, "transpose", part, perm=perm)
+            for part, perm in zip(parts, turns, strict=True)
+        )
+        masked = add(scores, "add", add(scores, "matmul", q, k), seen)
+        context = add(heads, "matmul", add(scores, "softmax", masked, axis=-1), v)
+        x = add(flat, "reshape", add([batch, 16, 4, 8], "transpose", context, perm=[0, 2, 1, 3]))
+        x = add(flat, "layer_norm", x, axis=-1)
+    facts = [{"shape": shape, "dtype": "int8"} for shape in shapes]
+    graph = {"size": list(map(prod, shapes)), "kept": [x], "tensors": facts, "ops": ops}
+    roles = {row.kind: row.reason for row in access_graph(graph_from(graph)).operations if row.role == "barrier"}
+    assert roles == {}
+
+
+def chain(*rows: dict[str, Any]) -> OperationGraph:
+    """Return operations on images of 32 x 32 x 8, one behind the other."""
+    tensors = [{"shape": [1, 32, 32, 8], "dtype": "int8"} for _ in range(len(rows) + 1)]
+    ops = [{"in": [k], "out": [k + 1], **row} for k, row in enumerate(rows)]
+    return graph_from({"size": [8192] * len(tensors), "kept": [len(rows)], "tensors": tensors, "ops": ops})
+
+
+def own(kind: str, **attributes: Any) -> dict[str, Any]:
+    return {"kind": kind, "attributes": attributes}
+
+
+CONV = own("conv2d", kernel=[3, 3], pads=[1, 1, 1, 1])
+STREAMED = CascadeOptions(input="streamed", output="streamed")
+CHECKED = STREAMED.model_copy(update={"check": True})
+MAPS = {"access_rows": [1, 1, -1, 1], "access_columns": [1, 1, -1, 1]}
+
+
+def test_a_custom_operation_runs_in_stripes_by_its_given_maps() -> None:
+    graph = chain(CONV, own("my.median", **MAPS, macs=9, mixes=False), CONV)
+    read = access_graph(graph).operations[1]
+    assert (read.role, read.macs, read.reads[0].channels) == ("striped", 9, "same")
+    assert read.reads[0].windows == (Window(1, 1, -1, 1), Window(1, 1, -1, 1))
+    found = cascade(graph, CHECKED)
+    assert len(found.checked) == len(found.points)
+    pooled = cascade(chain(CONV, own("max_pool2d", kernel=[3, 3], pads=[1, 1, 1, 1]), CONV), STREAMED)
+    assert found.points[0].peak == pooled.points[0].peak < found.layers_peak
+    alone = cascade(chain(CONV, own("my.median"), CONV), STREAMED)
+    assert alone.points[-1].peak > found.points[-1].peak
+    assert [barrier.operation for barrier in alone.barriers] == [1]
+
+
+def test_an_axis_without_a_map_is_read_whole() -> None:
+    by_rows = chain(own("my.blur", access_rows=[1, 1, 0, 0]))
+    assert access_graph(by_rows).operations[0].reads[0].columns == Window(0, 1, 0, 31)
+
+
+@pytest.mark.parametrize(
+    ("attributes", "reason"),
+    [
+        ({"access_rows": [1, 1, 0]}, "access_rows must be 4 integers"),
+        ({"access_rows": [-1, 1, 0, 0]}, "access_rows must have a scale from 0"),
+        ({"access_columns": [1, 1, 2, 0]}, "access_columns must have a scale from 0"),
+        ({"access_rows": [1, 1, 0, 0], "macs": -1}, "macs must be at least 0"),
+        ({"access_rows": [2**30, 1, 0, 0]}, "with strides or pads of more than"),
+    ],
+)
+def test_invalid_maps_make_a_barrier_with_the_reason(attributes: dict[str, Any], reason: str) -> None:
+    row = access_graph(chain(own("my.own", **attributes))).operations[0]
+    assert row.role == "barrier"
+    assert reason in row.reason
+
+
+def test_operations_of_different_labels_do_not_run_together() -> None:
+    def labelled(*labels: str) -> OperationGraph:
+        return chain(*(own("conv2d", **CONV["attributes"], label=label) for label in labels))
+
+    free = cascade(labelled("npu", "npu", "npu", "npu"), STREAMED)
+    apart = cascade(labelled("npu", "npu", "cpu", "cpu"), CHECKED)
+    regions = {(region.first, region.end) for point in apart.points for region in point.cascade.regions}
+    assert {(0, 2), (2, 4)} <= regions
+    assert all(first // 2 == (end - 1) // 2 for first, end in regions)
+    assert apart.points[-1].peak > free.points[-1].peak
+    assert len(apart.checked) == len(apart.points)

@@ -1,0 +1,76 @@
+"""Cascades in a fast and a slow memory: what lives in regions is fast, whole tensors are where they cost least."""
+
+from __future__ import annotations
+
+import pytest
+
+from memplan.extensions.cascade.cascade import cascade, lines
+from memplan.extensions.cascade.regions.counts import moved_of
+from memplan.extensions.cascade.regions.execution import check_by_value
+from memplan.extensions.cascade.search.options import CascadeOptions
+from memplan.planner.operations.graph import OperationGraph
+from memplan.planner.verify.verifier import verify
+from tests.support.cascade_twin import coarse
+from tests.support.networks import Network, inverted, two_convolutions
+
+
+@pytest.fixture(autouse=True)
+def _few_chains(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("memplan.extensions.cascade.search.planning.MOST_CHAINS", 3)
+
+
+def blocks() -> OperationGraph:
+    """Return two inverted residual blocks, each of a half of the rows."""
+    net = Network()
+    x = net.input(16, 16, 3)
+    for channels in (4, 8):
+        x = inverted(net, x, channels, 4, 2)
+    net.dense(net.global_pool(x), 4)
+    return net.graph()
+
+
+def test_whole_tensors_go_to_the_slow_memory_and_transfers_are_reported() -> None:
+    options = CascadeOptions(pools=(("fast", 500), ("slow", 100_000)), check=True)
+    result = cascade(blocks(), options)
+    assert len(result.checked) == len(result.points) > 3
+    for point in result.points:
+        assert point.used is not None
+        assert point.pools is not None
+        assert point.peak == point.used["fast"] <= 500
+        assert verify(point.problem, point.plan) == ()
+        pools, moved = point.pools, moved_of(point.cascade)
+        whole = {name: int(name[1:]) for name in pools if name[1:].isdigit()}
+        assert all(pools[name] == "fast" for name in pools if name not in whole)
+        assert point.slow_traffic == sum(moved[t] for name, t in whole.items() if pools[name] == "slow")
+    costs = [(point.peak, point.macs, point.slow_traffic or 0) for point in result.points]
+    for one in costs:
+        assert not any(other != one and all(a <= b for a, b in zip(other, one, strict=True)) for other in costs)
+    told = result.model_dump(mode="json")
+    assert told["conventions"]["pools"] == [{"name": "fast", "size": 500}, {"name": "slow", "size": 100_000}]
+    assert told["points"][0]["used"].keys() == {"fast", "slow"}
+    assert any("of it in slow" in line for line in lines(result))
+    assert result.exhausted.evaluated > 0
+
+
+def test_nothing_moves_where_all_fits_in_the_fast_memory() -> None:
+    # Rows in pieces, which move the most, are not looked at with two memories.
+    one = cascade(coarse(blocks()), CascadeOptions(macs=1.0))
+    options = CascadeOptions(pools=(("fast", one.points[-1].peak), ("slow", 100_000)), macs=1.0)
+    point = min(cascade(blocks(), options).points, key=lambda point: point.slow_traffic or 0)
+    assert (point.slow_traffic, point.macs_ratio) == (0, 1.0)
+    offsets, size = point.in_one_arena()
+    assert check_by_value(point.cascade, offsets, size) > 0
+
+
+def test_memories_too_small_have_no_points() -> None:
+    assert cascade(blocks(), CascadeOptions(pools=(("fast", 0), ("slow", 10)))).points == ()
+
+
+def test_traffic_is_the_third_objective_of_two_memories() -> None:
+    memories = CascadeOptions(pools=(("fast", 8192), ("slow", 65536)))
+    several = [memories, memories.model_copy(update={"objectives": ("peak", "macs", "traffic")})]
+    two, three = (
+        [(p.peak, p.macs, p.slow_traffic) for p in cascade(two_convolutions(), one).points] for one in several
+    )
+    assert two == three
+    assert len({slow for _, _, slow in three}) == len(three) > 1

@@ -1,0 +1,215 @@
+"""Other graphs than the given one: operations that run again, in other orders, and units of newer networks."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from memplan.extensions.cascade.access.access_graph import AccessGraph, repeated
+from memplan.extensions.cascade.access.from_graph import access_graph
+from memplan.extensions.cascade.cascade import cascade
+from memplan.extensions.cascade.regions.values import values_by_layers
+from memplan.extensions.cascade.search.options import CascadeOptions, Delivery
+from memplan.extensions.cascade.search.passes import several_passes, variant_of
+from memplan.extensions.cascade.search.search import RegionSearch
+from memplan.planner.operations.graph import OperationGraph
+from memplan.planner.verify.verifier import verify
+from memplan.solvers.core.tables import Rows
+from tests.support.depth import seeds
+from tests.support.networks import NETWORKS, Network, heads_in_turns
+from tests.support.newer_networks import excited, regnet_y_400mf, se_twice, shufflenet_v2
+from tests.support.random_networks import random_network, random_units
+
+DELIVERIES: tuple[Delivery, ...] = ("resident", "streamed")
+
+
+def squeezed(size: int = 12) -> OperationGraph:
+    """Return a block of squeeze-and-excite: the pool of a tensor scales that tensor."""
+    net = Network()
+    wide = net.depthwise(net.conv(net.input(size, size, 2), 24))
+    scale = net.conv(net.global_pool(wide), 24, 1)
+    net.conv(net.mul(wide, scale), 2, 1)
+    return net.graph()
+
+
+def test_a_block_that_scales_itself_is_made_twice_instead_of_kept() -> None:
+    graph = squeezed()
+    once = cascade(graph, CascadeOptions(macs=1.0, check=True))
+    assert min(point.peak for point in once.points) >= 12 * 12 * 24
+    result = cascade(graph, CascadeOptions(check=True))
+    assert len(result.checked) == len(result.points)
+    lowest = result.points[-1]
+    assert lowest.peak < 12 * 12 * 24 / 3
+    assert lowest.peak == lowest.estimate
+    assert verify(lowest.problem, lowest.plan) == ()
+    assert result.exhausted.repeats > 0
+    origins = lowest.cascade.graph.origins
+    assert set(origins) == set(range(len(graph.ops)))
+    assert lowest.macs_ratio == round(lowest.macs / result.graph.macs, 6) > 1
+    assert result.model_dump()["points"][-1]["origins"] == origins
+    assert "origins" not in once.model_dump()["points"][-1]
+
+
+@pytest.mark.drawn
+def test_repeated_operations_make_the_values_that_they_made_before() -> None:
+    seen = 0
+    for seed in seeds(12):
+        rng = random.Random(seed)
+        graph = random_network(rng)
+        striped = [v for v, row in enumerate(graph.operations[:-1]) if row.role == "striped"]
+        late = rng.randint(1, len(graph.operations) - 1)
+        chosen = [v for v in striped if v < late and rng.random() < 0.6]
+        again = repeated(graph, {late: chosen})
+        again = repeated(again, {late: [v for v in chosen if v + 1 < late][:2]})
+        before, after = values_by_layers(graph, seed), values_by_layers(again, seed)
+        for tensor, origin in enumerate(again.tensor_origins or range(len(before))):
+            assert (after[tensor] == before[origin]).all()
+            seen += tensor != origin
+    assert seen > 15
+
+
+def test_bounds_hold_for_operations_that_run_again() -> None:
+    assert all(point.macs_ratio <= 1.3 for point in cascade(squeezed(), CascadeOptions(macs=1.3)).points)
+    assert all(point.peak <= 1_200 for point in cascade(squeezed(), CascadeOptions(fit=1_200)).points)
+    assert cascade(access_graph(squeezed()), CascadeOptions(time_limit_s=1e-6)).exhausted.repeats == 0
+
+
+@pytest.mark.slow
+def test_efficientnet_b0_is_below_the_wall_of_its_first_pools() -> None:
+    points = cascade(NETWORKS["efficientnet_b0"](), CascadeOptions(macs=1.2)).points
+    assert points[-1].peak <= 251_360
+    assert points[-1].peak == points[-1].estimate
+
+
+def test_blocks_that_bind_at_the_same_peak_run_again_together() -> None:
+    result = cascade(se_twice(24), CascadeOptions(macs=1.6, check=True))
+    assert len(result.checked) == len(result.points)
+    # One of the two blocks alone lowers nothing.
+    assert result.points[-1].peak < 0.55 * result.points[0].peak
+    assert all(point.peak == point.estimate for point in result.points)
+
+
+def test_a_shortcut_beside_a_late_reader_runs_again_with_it() -> None:
+    net = Network()
+    stem = net.conv(net.input(32, 32, 3), 16, 3)
+    wide = net.conv(net.conv(stem, 24, 1), 24, 3, 2)
+    scaled = net.mul(wide, net.conv(net.global_pool(wide), 24, 1))
+    net.add(net.conv(scaled, 8, 1), net.conv(stem, 8, 1, 2))
+    result = cascade(net.graph(), CascadeOptions(check=True))
+    assert len(result.checked) == len(result.points)
+    assert result.points[-1].peak < 32 * 32 * 16 / 2
+
+
+def test_a_region_goes_from_a_second_pass_on_to_a_sum_that_has_none() -> None:
+    net = Network()
+    x = net.depthwise(net.conv(net.input(64, 64, 3), 32, 3, 2))
+    x = net.conv(excited(net, x, 8, "", ""), 16, 1)
+    x = net.depthwise(net.conv(x, 128, 1), 3, 2)
+    x = net.conv(excited(net, x, 4, "", ""), 24, 1)
+    y = net.depthwise(net.conv(x, 144, 1))
+    net.dense(net.global_pool(net.add(x, net.conv(excited(net, y, 4, "", ""), 24, 1))), 10)
+    points = [point for point in cascade(net.graph()).points if point.macs_ratio < 1.32]
+    # With second passes at all sums at once, 49,216 take 33.7 % more multiplications.
+    assert points[-1].peak <= 49_088
+
+
+def test_equal_blocks_are_looked_at_once() -> None:
+    efforts = []
+    for count in (8, 24):
+        search = RegionSearch(access_graph(_blocks(count)), CascadeOptions(), longest=6)
+        search.run()
+        efforts.append(search.effort.evaluated)
+    assert efforts[0] == efforts[1]
+
+
+def _blocks(count: int) -> OperationGraph:
+    """Return a chain of equal residual blocks between two convolutions."""
+    net = Network()
+    x = net.conv(net.input(20, 20, 3), 4)
+    for _ in range(count):
+        x = net.add(x, net.conv(net.depthwise(net.conv(x, 12, 1)), 4, 1))
+    net.conv(x, 2)
+    return net.graph()
+
+
+def test_interleaved_heads_are_put_one_after_the_other() -> None:
+    graph = heads_in_turns()
+    result = cascade(graph, CascadeOptions(macs=1.0, check=True))
+    point = result.points[-1]
+    assert result.exhausted.orders > 0
+    assert point.peak == point.estimate
+    assert (point.peak, result.layers_peak) == (5_152, 18_432)
+    assert verify(point.problem, point.plan) == ()
+    assert sorted(point.cascade.graph.origins) == list(range(len(graph.ops)))
+    assert point.cascade.graph.origins != tuple(range(len(graph.ops)))
+    assert point.macs_ratio == 1.0
+    assert len(result.points) == len(result.checked)
+
+
+@pytest.mark.slow
+def test_branches_are_ordered_by_what_regions_need_where_the_input_comes_in_pieces() -> None:
+    # The branch with a ring runs first, before the other one's output is there; smaller networks do not show it.
+    result = cascade(shufflenet_v2(), CascadeOptions(input="streamed", macs=1.05))
+    assert result.points[-1].peak == result.points[-1].estimate == 123_268
+
+
+def test_operations_with_a_required_order_keep_it() -> None:
+    net = Network()
+    x = net.conv(net.input(24, 24, 3), 8)
+    left, right = net.conv(x, 16), net.conv(x, 16)
+    net.conv(left, 1)
+    net.conv(right, 1)
+    ops = list(net.graph().ops)
+    ops[3] = ops[3].model_copy(update={"after": (2,)})
+    for point in cascade(net.graph().model_copy(update={"ops": tuple(ops)})).points:
+        origins = point.cascade.graph.origins or tuple(range(5))
+        assert origins.index(2) < origins.index(3)
+
+
+def test_a_chain_has_one_order() -> None:
+    net = Network()
+    net.conv(net.conv(net.input(8, 8, 3), 4), 4)
+    assert cascade(net.graph()).exhausted.orders == 0
+
+
+@pytest.mark.slow
+def test_operations_run_in_another_order_where_some_run_again() -> None:
+    # The shortcut of a squeezed block runs before its gate, which then is not there beside three whole tensors.
+    result = cascade(regnet_y_400mf(), CascadeOptions(macs=1.11))
+    assert result.points[-1].peak == result.points[-1].estimate <= 313_612
+
+
+@pytest.mark.drawn
+@pytest.mark.slow
+def test_points_of_drawn_units_are_planned_at_their_estimate_and_equal_by_value() -> None:
+    again = 0
+    for seed in seeds(3):
+        rng = random.Random(seed)
+        graph, options = random_units(rng), CascadeOptions(input=rng.choice(DELIVERIES), output=rng.choice(DELIVERIES))
+        assert all(row.role != "barrier" for row in graph.operations)
+        result = cascade(graph, options.model_copy(update={"check": True}))
+        assert len(result.checked) == len(result.points) > 0
+        assert all(point.peak == point.estimate for point in result.points)
+        again += any(len(point.cascade.graph.operations) > len(graph.operations) for point in result.points)
+    assert again
+
+
+@pytest.mark.drawn
+@pytest.mark.slow
+def test_joined_cuts_have_what_each_graph_with_second_passes_has() -> None:
+    for seed in seeds(3, 40):
+        graph, options = random_units(random.Random(seed)), CascadeOptions()
+        given = variant_of(graph, RegionSearch(graph, options), lambda: False)
+        joined = several_passes(given, _searched)
+        if joined is None:
+            continue
+        for chain in joined.chains:
+            alone = joined.alone(chain)
+            # The graph of a chain, searched by itself, has a chain as good: the joined cuts count nothing else.
+            own = variant_of(alone.graph, RegionSearch(alone.graph, options), lambda: False)
+            assert any(other.peak <= chain.peak and other.macs <= chain.macs for other in own.chains)
+
+
+def _searched(graph: AccessGraph) -> Rows:
+    return RegionSearch(graph, CascadeOptions()).run()

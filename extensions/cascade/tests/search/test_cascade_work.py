@@ -1,0 +1,46 @@
+"""Operations that need memory of their own, cut in parts: it counts in each step, in plans, parts and C."""
+
+from __future__ import annotations
+
+import pytest
+
+from memplan.extensions.cascade.access.from_graph import access_graph
+from memplan.extensions.cascade.answer import CascadeAnswer
+from memplan.extensions.cascade.cascade import CascadeOptions, cascade
+from memplan.planner.operations.graph import OperationGraph
+from memplan.planner.operations.graph_variants import replaced
+from tests.support import networks
+
+WORK = 3000
+
+
+def with_work(graph: OperationGraph, work: dict[int, int]) -> OperationGraph:
+    """Return a graph some of whose operations need bytes beside their tensors."""
+    rows = (row.model_copy(update={"work": work.get(v, 0)}) for v, row in enumerate(graph.ops))
+    return replaced(graph, ops=tuple(rows))
+
+
+def searched(graph: OperationGraph) -> CascadeAnswer:
+    return cascade(access_graph(graph), CascadeOptions(time_limit_s=5))
+
+
+@pytest.mark.parametrize("make", [networks.two_convolutions, networks.five_operations])
+def test_workspace_of_all_operations_is_added_to_each_peak(make: type[OperationGraph]) -> None:
+    graph = make()
+    plain, heavy = searched(graph), searched(with_work(graph, dict.fromkeys(range(len(graph.ops)), WORK)))
+    assert heavy.layers_peak == plain.layers_peak + WORK
+    assert [(row.peak, row.macs) for row in heavy.points] == [(row.peak + WORK, row.macs) for row in plain.points]
+    assert any(region.kind != "whole" for region in heavy.points[-1].regions)
+
+
+def test_the_workspace_of_an_operation_counts_while_it_runs() -> None:
+    graph = networks.two_convolutions()
+    plain = searched(graph)
+    for v in range(len(graph.ops)):
+        heavy = searched(with_work(graph, {v: WORK}))
+        assert all(point.peak >= min(row.peak for row in plain.points) for point in heavy.points)
+        for point in heavy.points:
+            placed = point.placed
+            assert placed is not None
+            works = [row for row in placed.problem.buffers if row.id == f"work_{v}"]
+            assert [row.size for row in works] == [WORK]

@@ -1,0 +1,68 @@
+"""The input that is a target: a machine of memplan's own, or a DORY hardware file.
+
+That has the memories L1 and up, with their bytes, and bytes a cycle and cycles of latency towards the next faster one.
+Source: dory/Hardware_targets in pulp-platform/dory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from memplan.extensions.cascade.timing.target import Target
+from memplan.questions.inputs.question import Input
+from memplan.planner.errors import FormatError, ProblemError, shown
+from memplan.planner.formats import memplan_json
+
+
+def machine_of(fields: object) -> dict[str, Any] | None:
+    """Return the target described by the JSON of a hardware file; None for other files. Raises FormatError."""
+    rates = fields.get("peak MAC/cycle") if isinstance(fields, Mapping) else None
+    if not isinstance(fields, Mapping) or not isinstance(rates, Mapping):
+        return None
+    memory, stacks = fields.get("memory", {}), fields.get("HW specific parameters", {})
+    names = [f"L{k + 1}" for k in range(memory.get("levels", 2))]
+
+    def given(level: str, name: str) -> Any:
+        value = memory.get(level, {}).get(name)
+        if not isinstance(value, int | float):
+            unit = {"bandwidth": "bytes a cycle", "latency": "cycles"}.get(name, "bytes")
+            raise FormatError(f"memory.{level}.{name}: must be {unit}, as in 8, got {shown(value)}")
+        return value
+
+    stack = stacks.get("accelerator core0 stack", 0) + 7 * stacks.get("accelerator core1-7 stack", 0)
+    rate = next((rate for rate in rates.values() if rate), None)
+    if rate is None:
+        raise FormatError('peak MAC/cycle: must have a number, as in {"8bits": 32}, got none')
+    sizes = [given(name, "dimension") - (stack if k == 0 else 0) for k, name in enumerate(names[:-1])]
+    memories = [{"name": name, "capacity": size} for name, size in zip(names[:-1], sizes, strict=True)]
+    return {
+        "name": str(fields.get("name") or "DORY"),
+        "memories": [*memories, {"name": names[-1]}],
+        "links": [{name: given(level, name) for name in ("bandwidth", "latency")} for level in names[1:]],
+        "engine": {"native": [1, 1], "copies": fields.get("double_buffering", 2), "rate": rate},
+    }
+
+
+def _target_of(value: object) -> Target:
+    machine = machine_of(value) or value
+    if not isinstance(machine, dict) or "memories" not in machine:
+        is_work = isinstance(machine, dict) and machine.keys() & {"ops", "op_types", "buffers"}
+        raise ProblemError(
+            "target: must be a machine, which has memories, links and an engine, such as those of"
+            f" examples/schedules, got {'what is to be scheduled' if is_work else shown(value)}"
+        )
+    return Target.model_validate(machine)
+
+
+TARGET = Input(
+    "target",
+    Target,
+    _target_of,
+    lambda target: target.model_dump(mode="json"),
+    "The machine, instead of that of the problem: a target as JSON, such as examples/schedules/gap8_like.json, or"
+    " DORY's file of hardware.",
+    from_file=lambda _reader, data, _name, _question: _target_of(memplan_json.parse(data)),
+    required=False,
+    named_by_flag=True,
+)

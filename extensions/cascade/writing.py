@@ -1,0 +1,158 @@
+"""Output files of orders and cascades: a model in another order or in parts, and C."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import NamedTuple, Protocol
+
+from memplan.questions.capability import CapabilityOptions
+from memplan.extensions.cascade.access.access_graph import AccessGraph
+from memplan.extensions.cascade.answer import CascadeAnswer, CascadePoint
+from memplan.extensions.cascade.search.options import CascadeOptions
+from memplan.extensions.networks.order.answer import OrderAnswer
+from memplan.extensions.networks.order.search.regions import permuted
+from memplan.questions.reading import Reader
+from memplan.planner.errors import FormatError, OptionError, shown
+from memplan.planner.errors.extras import PROGRAMS, MissingPackageError, missing
+from memplan.planner.extensions import extensions, imported
+from memplan.planner.operations.graph import OperationGraph
+from memplan.planner.systems import file_readers, system_of, systems
+from memplan.planner.foreign import reading as importers
+from memplan.planner.foreign.arena import ModelArena, rules_of
+from memplan.planner.foreign.model_options import ModelOptions
+from memplan.planner.foreign.writing import write_reordered
+
+RUNTIME = "TFLite Micro"
+_PROGRAM = "cascade-c"
+NOT_WRITTEN = "not written, as nothing is gained"
+_AS_GIVEN = "written as given, as nothing is gained"
+_MOST_WRITTEN = 6
+"""The most forms of cascades that are written to learn their arena size."""
+
+
+def refuse_other_format(reader: Reader, target: str) -> None:
+    """Raise OptionError for an output name with the suffix of another model format than the input's."""
+    own = importers.detect(reader.data, reader.name)
+    other = next((name for name, each in file_readers().items() if target.lower().endswith(each.suffixes or "\0")), own)
+    if own is not None and other != own:
+        endings = " or ".join(file_readers()[own].suffixes)
+        raise OptionError(f"output: must end in {endings}, as the model is one of {own}, got {shown(target)}")
+
+
+class Written(NamedTuple):
+    """A model in another form, with messages and its arena; without bytes, the reason why nothing is gained."""
+
+    data: bytes | None
+    sentences: tuple[str, ...]
+    arena: ModelArena | None = None
+
+
+def written_model(reader: Reader, found: OrderAnswer) -> Written:
+    """Return the model with its operations in the order of an answer; unchanged if that is not better."""
+    assert found.ordered is not None, "an answer of this machine's own has its graph"
+    rules = rules_of(reader.data)
+    if found.moves == 0 or (rules is None and found.saved_bytes <= 0):
+        return Written(reader.data, (f"{_AS_GIVEN}: the given order has the least peak, {found.peak:,} bytes",))
+    file = write_reordered(reader.data, reader.name, permuted(found.ordered, found.order))
+    left_out = tuple(f"has not {what}" for what in file.left_out)
+    if rules is None:
+        return Written(file.data, left_out)
+    own_arena, arena = (rules.arena_of(data, reader.options.scratch) for data in (reader.data, file.data))
+    if not arena.is_smaller(own_arena):
+        way_out = "a plan in the file may help, which `memplan convert` writes"
+        return Written(
+            reader.data, (f"{_AS_GIVEN}: {RUNTIME} takes {own_arena}, and in the new order {arena}; {way_out}",)
+        )
+    return Written(file.data, (*left_out, f"{RUNTIME}'s whole arena takes {arena}, {own_arena.used:,} as given"), arena)
+
+
+def require_program() -> None:
+    """Raise MissingPackageError if no installed distribution writes cascades as C programs."""
+    if _PROGRAM not in extensions("writers"):
+        raise MissingPackageError(f"output: a program in C {missing(PROGRAMS)}")
+
+
+def c_files(result: CascadeAnswer, source: OperationGraph, name: str) -> Mapping[str, bytes]:
+    """Return the last point of a result as C files by name, each beginning with `name`; raises InputError."""
+    require_program()
+    if result.conventions.pools:
+        raise OptionError.of("pools", "must not be given for C, which has one arena")
+    files: Mapping[str, bytes] = extensions("writers")[_PROGRAM].load()(
+        result.points[-1], source, name, result.conventions.alignment
+    )
+    return files
+
+
+class FormInParts(NamedTuple):
+    """A point of a cascade written into its model's file: the bytes, and the runtime's arena.
+
+    steps: the number of operations on parts.
+    peak: the most bytes of values that are alive at once, below which no arena is.
+    """
+
+    data: bytes
+    arena: ModelArena
+    point: CascadePoint
+    steps: int
+    peak: int
+
+
+class ModelInParts(Protocol):
+    """A model whose operations can be written in parts, made by `rewrites` of its `memplan.planner.systems.System`."""
+
+    @property
+    def access(self) -> AccessGraph:
+        """The access maps of its operations; those that cannot be written in parts run whole."""
+        ...
+
+    def forms(
+        self, points: Sequence[CascadePoint], given: ModelArena, measured: Callable[[bytes], ModelArena], most: int
+    ) -> Iterator[FormInParts]:
+        """Yield at most `most` forms that may need a smaller arena than the given one, the most promising first."""
+        ...
+
+
+def rewritable(
+    data: bytes, name: str | None, graph: OperationGraph, options: ModelOptions | None = None
+) -> ModelInParts:
+    """Return a writable model for searching and writing cascades.
+
+    The graph is one that was read of this file. Raises FormatError for a format that is not written.
+    """
+    system = system_of(importers.detect(data, name))
+    if system is None or system.rewrites is None:
+        names = ", ".join(each.name for each in systems() if each.rewrites)
+        raise FormatError(
+            f"must be of a format that is written in parts ({names}), got {system.name if system else 'none'}"
+        )
+    model: ModelInParts = imported(system.rewrites)(data, graph, options)
+    return model
+
+
+def model_in_parts(reader: Reader, graph: OperationGraph, options: CapabilityOptions) -> ModelInParts:
+    """Return the model that was read in writable form; raises InputError if that is impossible."""
+    assert isinstance(options, CascadeOptions)
+    if reader.imported is None:
+        raise OptionError("output: must be given for a model, got a graph or a program")
+    is_streamed = "streamed" in (options.input, options.output)
+    if is_streamed or options.overlap == "sliding" or options.brick > 1 or options.pools:
+        raise OptionError.of(
+            "output", "must not be given with input, output, overlap, brick or pools: no runtime has them"
+        )
+    return rewritable(reader.data, reader.name, graph, reader.options)
+
+
+def written_in_parts(model: ModelInParts, result: CascadeAnswer, data: bytes, scratch: Mapping[str, int]) -> Written:
+    """Return the written cascade with the smallest arena, if it is smaller than the original's."""
+    rules = rules_of(data)
+    assert rules is not None, "a system whose models are written in parts has an arena"
+    own_arena = rules.arena_of(data, scratch)
+    forms = model.forms(result.points, own_arena, partial(rules.arena_of, scratch=scratch), _MOST_WRITTEN)
+    best = min(forms, key=lambda form: form.arena.used, default=None)
+    if best is None or not best.arena.is_smaller(own_arena):
+        least = "no form has fewer" if best is None else f"{best.arena} in parts"
+        return Written(None, (f"{NOT_WRITTEN}: {RUNTIME}'s whole arena takes {own_arena}, {least}",))
+    needs = f"{best.steps} operations on parts, {best.point.macs_ratio - 1:+.2%} MACs"
+    sentence = f"{needs}; {RUNTIME}'s whole arena takes {best.arena}, {own_arena.used:,} as given"
+    return Written(best.data, (sentence,), best.arena)

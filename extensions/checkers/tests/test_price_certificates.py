@@ -1,0 +1,88 @@
+"""Price certificates: those that the Python and C checkers accept, and those that both refuse."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from memplan import solve
+from memplan.planner.formats.memplan_json import write_problem
+from memplan.planner.model.problem import Pool, Problem
+from memplan.solvers.certificates.certify import certify
+from memplan.extensions.checkers.tests.checkers import both
+
+ROWS = [{"id": k, "size": 8 + 8 * (k % 2), "start": k, "end": k + 1} for k in range(6)]
+PROBLEM = Problem.model_validate(
+    {
+        "buffers": ROWS,
+        "reuse": [{"pairs": [[i, j] for j in range(6) for i in range(j)], "cost": 2}],
+        "pools": [{"name": "ub", "size": 40, "reserved": [[0, 8]]}],
+        "objective": "cost",
+    }
+)
+
+
+@pytest.fixture(scope="module")
+def text() -> str:
+    plan = solve(PROBLEM, time_limit_s=20)
+    assert (plan.status, plan.cost) == ("optimal", 8)
+    found = certify(PROBLEM, plan)
+    assert found.kind == "multipliers", found.reason
+    return found.text
+
+
+def dearer(text: str) -> str:
+    return text.replace("price 8", "price 9")
+
+
+def of_one_part_twice(text: str) -> str:
+    return text + text[text.index("part") :]
+
+
+def with_a_buffer_less(text: str) -> str:
+    return "\n".join(line.rsplit(" ", 1)[0] if line.startswith("clique") else line for line in text.split("\n"))
+
+
+def unscaled(text: str) -> str:
+    return text.replace("scale 1048576", "scale 0")
+
+
+@pytest.mark.parametrize(
+    ("change", "status"),
+    [(str, 0), (dearer, 3), (of_one_part_twice, 2), (with_a_buffer_less, 2), (unscaled, 2)],
+)
+def test_both_checkers_say_the_same(
+    change: Callable[[str], str], status: int, text: str, program: str, tmp_path: Path
+) -> None:
+    problem, proof = tmp_path / "problem.json", tmp_path / "plan.proof"
+    problem.write_bytes(write_problem(PROBLEM))
+    proof.write_text(change(text))
+    said = both(program, [problem, proof])
+    assert [each for each, _ in said] == [status, status], said
+    if status == 0:
+        assert said[0] == said[1]
+        assert "no plan pays less than 8" in said[0][1]
+
+
+def test_a_price_of_zero_needs_no_clique(program: str, tmp_path: Path) -> None:
+    cheap = PROBLEM.model_copy(update={"pools": (Pool(name="ub"),)})
+    plan = solve(cheap)
+    found = certify(cheap, plan)
+    assert (plan.status, plan.cost, found.kind, found.reason) == ("optimal", 0, "multipliers", None)
+    problem, proof = tmp_path / "problem.json", tmp_path / "plan.proof"
+    problem.write_bytes(write_problem(cheap))
+    proof.write_text(found.text)
+    said = both(program, [problem, proof])
+    assert [status for status, _ in said] == [0, 0], said
+
+
+def test_costs_of_pools_are_certified_beside_prices_that_no_plan_need_pay() -> None:
+    rows = [{"id": k, "size": 8, "start": k, "end": k + 1, "traffic": 10} for k in range(3)]
+    pools = [{"name": "fast", "size": 16, "cost": 1}, {"name": "slow", "cost": 2}]
+    reuse = [{"pairs": [[0, 2]], "cost": 1}]
+    problem = Problem.model_validate({"buffers": rows, "pools": pools, "reuse": reuse, "objective": "cost"})
+    found = certify(problem, solve(problem))
+    assert found.reason is None
+    assert "cost 30 1" in found.text

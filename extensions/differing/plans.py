@@ -1,0 +1,120 @@
+"""Plans that differ in priced pairs, cheapest first: each is proved, or it is proved that there are no more."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from memplan.extensions.prices.pieces import suits
+
+from memplan.questions.capability import Control
+from memplan.planner.errors import OptionError, shown
+from memplan.planner.instance.compile import compile_problem, lift
+from memplan.planner.instance.instance import Instance
+from memplan.planner.instance.objective import used
+from memplan.planner.instance.pair_report import bank_clashes, reused_pairs
+from memplan.planner.model.buffer_table import I64, column
+from memplan.planner.model.plan import Others, Plan, with_problem
+from memplan.planner.model.problem import Problem
+from memplan.planner.model.problem_fields import PEAK_THEN_COST, counts_cost
+from memplan.solvers.formulation.costs import Costs
+from memplan.solvers.portfolio import registry
+from memplan.solvers.search.to_plan import gap_of
+from memplan.extensions.differing.search import NAME, WORK_PER_S, FurtherPlan, FurtherPlans
+
+FIRST_SHARE = 0.5
+"""The share of the time for the first plan."""
+
+
+def several_plans(
+    problem: Problem, count: int, distance: int, control: Control, first: Callable[[float], Plan]
+) -> Plan:
+    """Return the first plan with up to `count - 1` others, within a call's time."""
+    _refuse_unless_priced(problem)
+    answer = first(FIRST_SHARE)
+    return _with_others(problem, answer, count, distance, control) if answer.placements else answer
+
+
+def _refuse_unless_priced(problem: Problem) -> None:
+    """Raise OptionError for a problem whose plans cannot differ, or that has a choice of pools."""
+    # In the units of the search: in coarser ones, two that lie apart may be in no common bank whatever the plan.
+    instance = compile_problem(problem, column([1]))
+    if not counts_cost(problem.objective) or not len(instance.priced):
+        rule = 'must be 1 without pairs that cost something: "reuse", or "bank" with weights, with objective "cost"'
+        raise OptionError(f"plans: {rule}, got objective {shown(problem.objective)}")
+    extra = sorted(instance.features - registry.find("prices").can)
+    if extra or not suits(instance):
+        reason = "in which each buffer may lie in one pool alone"
+        if extra:
+            reason = f"without {', '.join(extra)}"
+        elif (instance.allowed.sum(axis=0) == 1).all():
+            reason = "in which no two that must share no bytes, or pay for these, pay for a bank, too"
+        raise OptionError(f"plans: must be 1, or of a problem {reason}")
+
+
+def _with_others(problem: Problem, first: Plan, count: int, distance: int, control: Control) -> Plan:
+    """Return a plan with up to `count - 1` others, each the cheapest that differs from all before it.
+
+    They differ in at least `distance` pairs that pay in one of two plans alone. What costs nothing whatever the plan is
+    no such pair. Of buffers that can be exchanged, the one listed first lies no higher, in the first plan as well.
+    """
+    original = problem
+    if problem.objective == PEAK_THEN_COST:
+        sizes = {use.name: use.used or None for use in first.pools}
+        pools = tuple(pool.model_copy(update={"size": sizes[pool.name] or pool.size}) for pool in problem.pools)
+        original = problem.model_copy(update={"objective": "cost", "pools": pools})
+    instance = compile_problem(original, column([1]))
+    row = first.placements.row_of
+    offset = first.placements.offset[[row[problem.buffers.ids[i]] for i in instance.source.tolist()]]
+    is_least = first.cost_lower_bound is not None and first.cost == first.cost_lower_bound
+    with control.watched(WORK_PER_S) as watched:
+        search = FurtherPlans(instance, offset, distance, is_least, watched)
+    others: list[Plan] = []
+    while len(others) + 1 < count and not search.is_complete:
+        with control.child(1 / (count - 1 - len(others))).watched(WORK_PER_S) as watched:
+            plan = search.next(watched)
+        if plan is None:
+            break
+        others.append(_plan_of(problem, instance, first, plan))
+    answer = first.model_copy(
+        update={
+            **_placed(problem, instance, search.first.offset),
+            "others": Others(distance=distance, complete=search.is_complete, plans=tuple(others)),
+        }
+    )
+    return with_problem(answer, problem)
+
+
+def _placed(problem: Problem, instance: Instance, offset: I64) -> dict[str, Any]:
+    """Return the placements of buffers and the pairs that pay."""
+    placements = lift(problem, instance, instance.allowed.argmax(axis=0), offset)
+    return {
+        "placements": placements,
+        "bank_clashes": bank_clashes(problem, placements) if problem.bank else (),
+        "reused": reused_pairs(problem, instance, placements) if problem.reuse else (),
+    }
+
+
+def _plan_of(problem: Problem, instance: Instance, first: Plan, found: FurtherPlan) -> Plan:
+    """Return a further plan; its bound is about plans that differ from the earlier ones."""
+    is_at_peak, costs = problem.objective == PEAK_THEN_COST, Costs.of(instance)
+    cost = costs.of_steps(found.steps)
+    bound = None if first.cost_lower_bound is None else costs.of_steps(found.bound)
+    ends = used(instance, instance.allowed.argmax(axis=0), found.offset)
+    pools = tuple(
+        use.model_copy(update={"used": end, "lower_bound": use.lower_bound if is_at_peak else None})
+        for use, end in zip(first.pools, ends, strict=True)
+    )
+    is_best = cost == bound and (bool(problem.reuse) or is_at_peak)
+    goals = [*((use.used or 0, use.lower_bound) for use in reversed(pools)), (cost, bound)]
+    return Plan(
+        status="optimal" if is_best else "feasible",
+        peak=sum(ends),
+        lower_bound=first.lower_bound if is_at_peak else None,
+        gap=0.0 if is_best else gap_of(goals if is_at_peak else [goals[-1], *goals[:-1]]),
+        cost=cost,
+        cost_lower_bound=bound,
+        pools=pools,
+        solver=NAME,
+        **_placed(problem, instance, found.offset),
+    )

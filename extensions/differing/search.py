@@ -1,0 +1,204 @@
+"""The search for further plans: each is the cheapest whose paying pairs differ from all earlier plans'.
+
+Two plans differ by the pairs that meet in one of them alone. Of buffers that can be exchanged, the one listed first
+lies no higher, or the list would be of copies. Starts are whole bytes, not the coarser ones that the cheapest plan can
+do with. Parts of an instance are searched one by one: what the first ones lack of the distance, the others must have.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from heapq import heappop, heappush
+
+import numpy as np
+from memplan.extensions.prices.core.kernels import STOPPED, Orders, least_orders
+from memplan.extensions.prices.cuts import MOST_PAIRS, CutBound, CutRows, cut_bounds
+from memplan.extensions.prices.pieces import Piece, pools_of, whole_offsets
+
+from memplan.planner.instance.instance import Instance
+from memplan.planner.model.buffer_table import I64
+from memplan.solvers.core.tables import Reference
+from memplan.solvers.formulation.costs import Costs
+from memplan.solvers.search.control import Control
+
+NAME = "prices"
+WORK_PER_S = 200_000
+"""The nodes that count as a second."""
+_NONE_ABOVE, _MOST_ENTRIES = 2**40, 4_000
+_CUT_ROUNDS = 20
+
+
+class _Part:
+    """A part of the instance, and the pairs that meet in each plan so far."""
+
+    def __init__(self, piece: Piece, coarse: Piece, offset: I64, is_least: bool, flag: I64) -> None:
+        self.piece, self.twin, self.at = piece, _twins(piece), offset[piece.members]
+        self.known, self.price = [piece.paid(self.at)], piece.cost(self.at)
+        best = CutBound(0)
+        for best in cut_bounds(coarse, 0, flag, _CUT_ROUNDS) if self.price and len(piece.pairs) <= MOST_PAIRS else ():
+            if best.bound >= self.price:
+                break
+        self.base, self.charge = _charges(CutRows(coarse), best)
+        self.scale, self.least = best.scale, self.price if is_least else best.bound
+        self._answers: dict[frozenset[tuple[bytes, int]], tuple[int, I64 | None]] = {}
+        if self.price == self.least:
+            self._answers[frozenset()] = self.price, self.at
+
+    def cheapest(self, need: I64, upper: int, least: int, control: Control) -> tuple[int, I64, bool] | None:
+        """Return the least price below `upper`, its starts, and whether it is proved; None if there is none.
+
+        It differs by `need` from the plans so far; none costs less than `least`. Without starts, `upper` was not
+        reached before the control ended the search.
+        """
+        far: dict[bytes, int] = {}
+        for q in np.argsort(need).tolist():
+            if need[q] > 0:
+                far[self.known[q].tobytes()] = int(need[q])
+        key = frozenset(far.items())
+        if key in self._answers:
+            price, plans = self._answers[key]
+            if plans is not None or price >= upper:
+                return (price, plans, True) if plans is not None and price < upper else None
+        at, counts = np.zeros(len(self.piece), dtype=np.int64), np.zeros(2, dtype=np.int64)
+        nodes = max(0, int(control.work_left[0])) if len(self.piece.table.other) <= _MOST_ENTRIES else 0
+        chosen = np.array([np.frombuffer(row, dtype=np.bool_) for row in far], dtype=np.int64).reshape(
+            len(far), len(self.piece.pairs)
+        )
+        own = (self.twin, self.at, self.charge, self.base, self.scale)
+        run = Orders(
+            chosen, np.array([*far.values()], dtype=np.int64), *own, least, upper, nodes, at, counts, control.raised
+        )
+        is_proved = least_orders(Reference(self.piece.table), Reference(run)) != STOPPED
+        control.spend(int(counts[0]))
+        price = int(counts[1])
+        if is_proved:
+            self._answers[key] = (price, at if price < upper else None)
+        return (price, at, is_proved) if price < upper or not is_proved else None
+
+
+@dataclass(frozen=True)
+class FurtherPlan:
+    """A plan of an instance: its offsets, and its steps of `Costs`, of which `bound` are proved."""
+
+    offset: I64
+    steps: int
+    bound: int
+
+
+class FurtherPlans:
+    """The plans that differ from a first one and from each other, cheapest first.
+
+    `first` is the first plan with exchangeable buffers in order; `is_least` says that no plan is cheaper. `is_complete`
+    says that no further plan differs from all.
+    """
+
+    def __init__(self, instance: Instance, offset: I64, distance: int, is_least: bool, control: Control) -> None:
+        self.distance, self.is_complete, self._is_proved = distance, False, is_least
+        self.parts, offset = [], offset.copy()
+        for pool in pools_of(instance, Costs.of(instance).clash):
+            offset[pool.members] = _in_order(offset[pool.members], _twins(pool))
+            for chosen in pool.parts():
+                piece = pool.among(chosen)
+                if len(piece.pairs):
+                    self.parts.append(_Part(piece, piece.coarser(), offset, is_least, control.raised))
+        self.parts.sort(key=lambda part: -len(part.piece.pairs))
+        later = [(part.least, part.price, len(part.piece.pairs)) for part in reversed(self.parts)]
+        sums = np.cumsum([(0, 0, 0), *later], axis=0)[::-1].T.tolist()
+        self._least, self._price, self._reach = sums
+        self._floor = self._least[0]
+        self.first = self._plan(offset, [part.at for part in self.parts])
+
+    def _plan(self, offset: I64, starts: list[I64]) -> FurtherPlan:
+        offset, steps = offset.copy(), 0
+        for part, at in zip(self.parts, starts, strict=True):
+            whole_offsets(part.piece, at, offset)
+            steps += part.piece.cost(at)
+        return FurtherPlan(offset, steps, min(steps, self._floor))
+
+    def next(self, control: Control) -> FurtherPlan | None:
+        """Return the next plan; None if there is none, or none was found in time."""
+        need = np.full(len(self.parts[0].known) if self.parts else 1, self.distance)
+        is_first_open, self._is_proved = not self._is_proved, True
+        answer = self._cheapest(0, need, _NONE_ABOVE, control)
+        self._is_proved &= not is_first_open
+        if answer is None:
+            self.is_complete = self._is_proved
+            return None
+        price, starts = answer
+        if self._is_proved:
+            self._floor = price
+        for part, at in zip(self.parts, starts, strict=True):
+            part.known.append(part.piece.paid(at))
+        return self._plan(self.first.offset, starts)
+
+    def _cheapest(self, k: int, need: I64, upper: int, control: Control, paid: int = 0) -> tuple[int, list[I64]] | None:
+        """Return the least price below `upper` of the parts from `k` on, with their starts; None if there is none.
+
+        Together they differ by `need` from the plans so far, and the parts before them cost `paid`.
+        """
+        if (need <= 0).all():
+            return (self._price[k], [part.at for part in self.parts[k:]]) if self._price[k] < upper else None
+        if k == len(self.parts):
+            return None
+        part, later = self.parts[k], self._least[k + 1]
+        best, tried = None, set()
+        # Of two choices for this part, the one that is no dearer and differs no less from each plan will do. So after
+        # each, only those are looked for that differ more from some plan; the cheapest first.
+        queue = [(part.least, tuple(np.maximum(need - self._reach[k + 1], 0).tolist()))]
+        while queue and queue[0][0] + later < upper and upper > self._floor - paid:
+            least, wanted = heappop(queue)
+            if k + 1 == len(self.parts):
+                least = max(least, self._floor - paid)
+            choice = part.cheapest(np.array(wanted), upper - later, least, control)
+            if choice is None:
+                continue
+            price, at, is_proved = choice
+            self._is_proved &= is_proved
+            if price >= upper - later:
+                continue
+            meets = part.piece.paid(at)
+            apart = np.array([int((meets != chosen).sum()) for chosen in part.known])
+            rest = self._cheapest(k + 1, need - apart, upper - price, control, paid + price)
+            if rest is not None:
+                upper, best = price + rest[0], (price + rest[0], [at, *rest[1]])
+            for q in np.flatnonzero(apart < need).tolist():
+                more = (*wanted[:q], int(apart[q]) + 1, *wanted[q + 1 :])
+                if more not in tried:
+                    tried.add(more)
+                    heappush(queue, (price, more))
+        return best
+
+
+def _in_order(at: I64, twin: I64) -> I64:
+    """Return the starts with those of interchangeable buffers ascending."""
+    root, at = np.arange(len(at)), at.copy()
+    for v in np.flatnonzero(twin >= 0).tolist():
+        root[v] = root[twin[v]]
+    for first in set(root[twin >= 0].tolist()):
+        at[root == first] = np.sort(at[root == first])
+    return at
+
+
+def _twins(piece: Piece) -> I64:
+    """Return for each buffer an earlier interchangeable one, or -1."""
+    own = np.stack((piece.size, piece.lowest, piece.highest, piece.step), axis=1)
+    both = np.stack((piece.price, piece.grid, piece.gap), axis=2)
+    twins = np.full(len(piece), -1)
+    for b in range(1, len(piece)):
+        for a in np.flatnonzero((own[:b] == own[b]).all(axis=1))[::-1].tolist():
+            differs = (both[a] != both[b]).any(axis=1)
+            differs[[a, b]] = False
+            if not differs.any():
+                twins[b] = a
+                break
+    return twins
+
+
+def _charges(rows: CutRows, bound: CutBound) -> tuple[int, I64]:
+    """Return a lower bound on the cost of all plans, and each pair's charge, in parts of the bound's scale."""
+    charge, base = bound.scale * rows.price, 0
+    for cut, times in bound.multipliers:
+        excess, pairs, saved = rows.saved(cut.members)
+        charge[pairs] -= times * -(-saved // cut.divisor)
+        base += times * -(-excess // cut.divisor)
+    return base + int(np.minimum(charge, 0).sum()), np.maximum(charge, 0)

@@ -1,0 +1,61 @@
+"""The check of the library: each fingerprint, plan and certificate, by the programs of `checkers/`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from memplan.planner.errors import FormatError
+from memplan.extensions.library.entries import VERSION, Entry, ProblemLibrary
+from memplan.extensions.library.fingerprints import fingerprint
+from memplan.extensions.library.judging import KINDS, BrokenRuleError, judged, proved
+
+_LARGE = 200_000
+"""The size above which the fast check skips a certificate."""
+
+
+def check(
+    library: ProblemLibrary, wanted: Iterable[Entry], *, is_fast: bool = False
+) -> Iterator[tuple[Entry, list[str]]]:
+    """Yield each entry with its fault, if any."""
+    names: set[str] = set()
+    for entry in wanted:
+        faults = list(_faults(library, entry, is_fast))
+        if entry.name in names:
+            faults.append("another problem has its name")
+        names.add(entry.name)
+        yield entry, faults
+
+
+def version_fault(library: ProblemLibrary) -> str | None:
+    """Return the fault of the set's version: its hash does not match the problems."""
+    version = library.version()
+    if version is None or version.partition(" ")[2] == library.digest():
+        return None
+    return f"{VERSION}: {version} is not of these problems, which have {library.digest()}: they are another version"
+
+
+def _faults(library: ProblemLibrary, entry: Entry, is_fast: bool) -> Iterator[str]:
+    kind, path = KINDS[entry.kind], library.problem(entry)
+    try:
+        data = path.read_bytes()
+        if fingerprint(entry.kind, data, path.name, entry.limit) != entry.fingerprint:
+            yield "its fingerprint is another one"
+        text, floor = data.decode(), None
+        if entry.best is not None:
+            plan = library.plan(entry).read_bytes().decode()
+            if kind.judge is not None:
+                value, floor = judged(kind, text, plan, entry.limit)
+                if value != entry.best:
+                    yield f"its plan has {value}, not {entry.best}"
+        proof = library.proof(entry)
+        if not proof.exists():
+            if entry.is_infeasible or (entry.bound is not None and entry.bound != floor):
+                yield "its bound has no certificate"
+        elif not (is_fast and proof.stat().st_size > _LARGE):
+            verdict = proved(kind, text, proof.read_bytes().decode(), entry.limit)
+            if verdict is None and not entry.is_infeasible:
+                yield "its certificate says that nothing fits"
+            if verdict is not None and entry.bound != max(verdict, floor or 0):
+                yield f"its certificate proves {verdict}, not {entry.bound}"
+    except (OSError, FormatError, BrokenRuleError, UnicodeDecodeError) as error:
+        yield str(error)

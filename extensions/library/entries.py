@@ -1,0 +1,198 @@
+"""The table of the library: for each kind, a folder with `index.jsonl` (one line for each problem) and files.
+
+The files are in an archive beside the table, and are unpacked when one is first needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import ValidationError
+
+from memplan.files import os_errors_named, save
+from memplan.planner.errors import FormatError, OptionError, sentences, shown
+from memplan.planner.model.rows import WireValue
+from memplan.extensions.library.archives import pack, unpack
+
+INDEX = "index.jsonl"
+BENCHMARK = "benchmark"
+"""The benchmark's name, and that of the file `benchmark.txt` with its problems."""
+EASY = "easy"
+"""The name of the problems that memplan proves in seconds, and of the file with their names."""
+PARTS = (EASY, "hard", "open")
+VERSION = "LIBRARY_VERSION"
+"""The file with the version of the set of problems, and their common hash."""
+EntryStatus = Literal["proved", "claimed", "open"]
+
+
+class Entry(WireValue):
+    """The facts known of a problem.
+
+    name: the name, in small letters, of all its files.
+    kind: the kind, whose folder it is in.
+    problem: the ending of its file.
+    source: its origin, a key of `sources.jsonl`, and `origin` the file or rule there.
+    fingerprint: what names the problem whatever its names and order are.
+    limit: bytes of the pool or of a heap, or the cost of what may run again, by kind.
+    features: counts, sums and shares that runs are compared by.
+    best: the least value that a plan has, None where no plan is known.
+    bound: what no plan is below, by the certificate or by what a checker sees; with `is_infeasible` there is none.
+    claimed: what no plan is below, as the program behind `command` says.
+    by, on, command: who found the best plan or the proof, on which day, by which command.
+    """
+
+    name: str
+    kind: str
+    problem: Literal["csv", "json"]
+    source: str
+    origin: str
+    fingerprint: str
+    limit: int | None = None
+    features: dict[str, int | float]
+    best: int | float | None = None
+    bound: int | float | None = None
+    claimed: int | float | None = None
+    is_infeasible: bool = False
+    by: str | None = None
+    on: str | None = None
+    command: str | None = None
+
+    @property
+    def status(self) -> EntryStatus:
+        """Proved: a checker accepts what shows that nothing is better; claimed: a program says so; else open."""
+        if self.is_infeasible or (self.best is not None and self.bound is not None and self.best <= self.bound):
+            return "proved"
+        return "claimed" if self.best is not None and self.claimed is not None and self.best <= self.claimed else "open"
+
+    @property
+    def capacity(self) -> float | None:
+        """The limit, if there is one, or else the best value known; None if that is 0, since then everything fits."""
+        return self.limit if self.limit is not None else self.best or None
+
+    @property
+    def gap(self) -> float | None:
+        """The relative gap of the best value to the higher bound; None if that is 0 or missing."""
+        bound = max(self.bound or 0, self.claimed or 0)
+        return self.best / bound - 1 if self.best is not None and bound else None
+
+
+@dataclass(frozen=True)
+class ProblemLibrary:
+    """The folder of the library."""
+
+    folder: Path
+
+    def kinds(self) -> list[str]:
+        """Return the kinds by name."""
+        return sorted(path.parent.name for path in self.folder.glob(f"*/{INDEX}"))
+
+    def entries(self, kind: str | None = None) -> list[Entry]:
+        """Return all entries, or those of a kind; raises FormatError."""
+        return [entry for each in ([kind] if kind else self.kinds()) for entry in self._read(each)]
+
+    def _read(self, kind: str) -> Iterator[Entry]:
+        path = self.folder / kind / INDEX
+        with os_errors_named(str(path)):
+            lines = path.read_bytes().splitlines()
+        for number, line in enumerate(lines, start=1):
+            try:
+                yield Entry.model_validate_json(line)
+            except ValidationError as error:
+                raise FormatError(*(f"{path}, line {number}: {text}" for text in sentences(error))) from error
+
+    def select(self, words: Sequence[str]) -> list[Entry]:
+        """Return the entries for kinds, names, `benchmark`, `easy`, `hard`, `open` and `WORD/KIND`.
+
+        Without words these are all.
+
+        Raises OptionError for a word that stands for nothing.
+        """
+        everything = self.entries()
+        if not words:
+            return everything
+        stands_for: dict[str, set[str]] = {entry.name: {entry.name} for entry in everything}
+        groups = {BENCHMARK: self.names(BENCHMARK), **self._parts(everything)}
+        for entry in everything:
+            inside = [word for word, names in groups.items() if entry.name in names]
+            for word in (entry.kind, *inside, *(f"{each}/{entry.kind}" for each in inside)):
+                stands_for.setdefault(word, set()).add(entry.name)
+        if missing := [word for word in words if word not in stands_for]:
+            kinds = ", ".join(self.kinds())
+            rule = f"must be names, kinds ({kinds}), {BENCHMARK}, {', '.join(PARTS)} or one of these with /KIND"
+            raise OptionError(f"problems: {rule}, got {shown(missing[0])}")
+        names = set().union(*(stands_for[word] for word in words))
+        return [entry for entry in everything if entry.name in names]
+
+    def names(self, group: str) -> list[str]:
+        """Return the names of a group's problems from its file; none without a file."""
+        path = self.folder / f"{group}.txt"
+        if not path.exists():
+            return []
+        with os_errors_named(str(path)):
+            return path.read_text(encoding="utf-8").split()
+
+    def _parts(self, entries: Sequence[Entry]) -> dict[str, set[str]]:
+        """Return the names of the easy, hard and open problems, a partition of the entries."""
+        open_names = {entry.name for entry in entries if entry.status == "open"}
+        easy = {entry.name for entry in entries if entry.status == "proved"}.intersection(self.names(EASY))
+        return dict(zip(PARTS, (easy, {row.name for row in entries} - easy - open_names, open_names), strict=True))
+
+    def version(self) -> str | None:
+        """Return the version of the set of problems with its hash, `1.0 sha256:...`; None if the folder has none."""
+        path = self.folder / VERSION
+        return path.read_text(encoding="utf-8").strip() if path.exists() else None
+
+    def digest(self) -> str:
+        """Return one hash of all problems: the SHA-256 of the sorted lines `KIND NAME FINGERPRINT LIMIT`."""
+        lines = sorted(f"{each.kind} {each.name} {each.fingerprint} {each.limit or '-'}\n" for each in self.entries())
+        return f"sha256:{sha256(''.join(lines).encode()).hexdigest()}"
+
+    def problem(self, entry: Entry) -> Path:
+        """Return the file of a problem."""
+        return self._file(entry, "problems", entry.problem)
+
+    def plan(self, entry: Entry) -> Path:
+        """Return the file of the best plan, which need not be there."""
+        return self._file(entry, "plans", "csv" if entry.problem == "csv" else "json")
+
+    def proof(self, entry: Entry) -> Path:
+        """Return the file of the certificate, which need not be there."""
+        return self._file(entry, "proofs", "proof")
+
+    def _file(self, entry: Entry, folder: str, ending: str) -> Path:
+        _unpack_once(self.folder / entry.kind)
+        return self.folder / entry.kind / folder / f"{entry.name}.{ending}"
+
+    def unpack(self) -> None:
+        """Unpack the files of all kinds whose archives changed."""
+        for kind in self.kinds():
+            unpack(self.folder / kind)
+
+    def pack(self) -> list[str]:
+        """Pack the files of all kinds, and return the kinds whose archives changed."""
+        self.unpack()
+        return [kind for kind in self.kinds() if pack(self.folder / kind)]
+
+    def put(self, entry: Entry) -> None:
+        """Write an entry into the table of its kind, replacing one of the same name, and pack the files."""
+        path = self.folder / entry.kind / INDEX
+        rows = {each.name: each for each in self._read(entry.kind)} if path.exists() else {}
+        rows[entry.name] = entry
+        lines = [rows[name].model_dump_json(exclude_defaults=True) for name in sorted(rows)]
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _unpack_once(path.parent)
+        save(str(path), ("\n".join(lines) + "\n").encode())
+        pack(path.parent)
+
+
+_unpack_once = cache(unpack)
+
+
+def facts(entry: Entry) -> dict[str, Any]:
+    """Return an entry's fields for lists."""
+    return {**entry.model_dump(mode="json"), "status": entry.status, "gap": entry.gap}

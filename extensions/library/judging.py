@@ -1,0 +1,170 @@
+"""The value of plans and certificates of each kind, by the programs of `checkers/` alone.
+
+Schedules are worth what memplan's simulator says; of cascades no plan can be judged.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, TypeVar
+
+from memplan.extensions.schedule.inputs import PROBLEM as SCHEDULE
+from memplan.extensions.checkers import all_values, check, objects, order, plan, sequence
+from memplan.planner.errors import FormatError, InputError
+
+_CHECKERS: tuple[Any, ...] = (check, order, plan, sequence, objects, all_values)
+REFUSALS = tuple({module.Refused for module in _CHECKERS} | {all_values.Undecided})
+WRONG = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)
+_CHECK, _ORDER, _PLAN, _SEQUENCE, _OBJECTS, _VALUES = _CHECKERS
+
+
+T = TypeVar("T")
+
+
+class BrokenRuleError(InputError):
+    """Raised for a plan that breaks a rule, or a certificate that does not prove its claim."""
+
+
+Worth = tuple[float, float | None]
+"""The value of a plan, and the lower bound that its checker finds by itself, or None."""
+Judge = Callable[[str, str, int | None], Worth]
+"""Judges a plan from the texts of problem and plan, and the limit; raises one of REFUSALS."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of problem.
+
+    least: what is to be the least.
+    judge: what a plan is worth; None where no checker apart from memplan can say so.
+    prove: what a certificate proves, None for nothing fits; None where the kind has no certificates.
+    """
+
+    name: str
+    least: str
+    judge: Judge | None = None
+    prove: Callable[[str, str, int | None], float | None] | None = None
+
+
+def _number(value: Any) -> float:
+    number = Fraction(value)
+    return int(number) if number.denominator == 1 else float(number)
+
+
+def _peak(problem: str, text: str, limit: int | None) -> Worth:
+    used, _, alive = _PLAN.check(problem, text)
+    return sum(used), alive
+
+
+def _fit(problem: str, text: str, limit: int | None) -> Worth:
+    _PLAN.check(problem, text, [(limit, None)] if limit is not None else None)
+    return 0, 0
+
+
+def _cost(problem: str, text: str, limit: int | None) -> Worth:
+    _, cost, _ = _PLAN.check(problem, text)
+    return _number(cost), 0 if cost == 0 else None
+
+
+def _heaps(problem: str, text: str, limit: int | None) -> Worth:
+    used, _, alive = _PLAN.check(problem, text, heap=limit)
+    return sum(end > 0 for end in used), -(-alive // (limit or 1))
+
+
+def _order(problem: str, text: str, limit: int | None) -> Worth:
+    most, _ = _SEQUENCE.check(problem, text)
+    return most, _SEQUENCE.floor(problem)
+
+
+def _recompute(problem: str, text: str, limit: int | None) -> Worth:
+    most, again = _SEQUENCE.check(problem, text)
+    if limit is not None and again > limit:
+        raise _SEQUENCE.Refused(f"what runs again costs {again}, more than {limit}")
+    return most, _SEQUENCE.floor(problem)
+
+
+def _objects(problem: str, text: str, limit: int | None) -> Worth:
+    total, least = _OBJECTS.check(problem, text)
+    return total, least
+
+
+def _symbols(problem: str, text: str, limit: int | None) -> Worth:
+    answer = json.loads(text)
+    _VALUES.check(answer, json.loads(problem))
+    return _number(str(answer["proof"]["ratio"])), 0
+
+
+def _schedule(problem: str, text: str, limit: int | None) -> Worth:
+    """Return the latency of a schedule by its form's simulator, which is independent of its search."""
+    latency, wrong = SCHEDULE.from_json(json.loads(problem)).latency_of(json.loads(text))
+    if wrong is not None:
+        raise BrokenRuleError(wrong)
+    return latency, None
+
+
+def _packed(problem: str, text: str, limit: int | None) -> float | None:
+    """Return the least value claimed by a certificate of checkers/check.py: bytes, a cost or a price."""
+    lines = text.split("\n")
+    _CHECK.check(problem, lines[:-1], [(limit, None)] if limit is not None else None)
+    word, *numbers = lines[2].split(" ")
+    if word == "infeasible":
+        return None
+    return int(numbers[0]) if word in ("used", "price") else _number(Fraction(int(numbers[0]), int(numbers[1])))
+
+
+def _unfit(problem: str, text: str, limit: int | None) -> float | None:
+    """Return None for a certificate of infeasibility; refuse others, which do not answer this question."""
+    if _packed(problem, text, limit) is not None:
+        raise _CHECK.Refused("it does not say that nothing fits")
+    return None
+
+
+def _ordered(problem: str, text: str, limit: int | None) -> float | None:
+    _ORDER.check(problem, text.splitlines())
+    return int(text.splitlines()[1].split()[1])
+
+
+KINDS = {
+    kind.name: kind
+    for kind in (
+        Kind("peak", "bytes of one memory", _peak, _packed),
+        Kind("fit", "nothing: does it fit?", _fit, _unfit),
+        Kind("pools", "cost of what several memories hold", _cost, _packed),
+        Kind("rules", "bytes of one memory, with rules", _peak, _packed),
+        Kind("reuse", "price of shared bytes", _cost, _packed),
+        Kind("heaps", "heaps of a limited size", _heaps),
+        Kind("objects", "bytes of shared objects", _objects),
+        Kind("symbols", "peak above the bound, for all sizes", _symbols),
+        Kind("order", "bytes alive at once", _order, _ordered),
+        Kind("recompute", "bytes alive at once, where operations may run again", _recompute),
+        Kind("cascade", "bytes of a network in stripes"),
+        Kind("schedule", "time through a fast memory", _schedule),
+    )
+}
+"""The kinds of the library by name."""
+
+
+def judged(kind: Kind, problem: str, text: str, limit: int | None) -> Worth:
+    """Return the value of a plan; raises BrokenRuleError, or FormatError for another file."""
+    if kind.judge is None:
+        raise FormatError(f"{kind.name}: has no checker apart from memplan: send the answer of its command instead")
+    return _guarded(kind.judge, problem, text, limit)
+
+
+def proved(kind: Kind, problem: str, text: str, limit: int | None) -> float | None:
+    """Return what a certificate proves, None for infeasibility; raises BrokenRuleError or FormatError."""
+    if kind.prove is None:
+        raise FormatError(f"{kind.name}: has no certificates: send a plan")
+    return _guarded(kind.prove, problem, text, limit)
+
+
+def _guarded(run: Callable[[str, str, int | None], T], problem: str, text: str, limit: int | None) -> T:
+    try:
+        return run(problem, text, limit)
+    except REFUSALS as why:
+        raise BrokenRuleError(str(why)) from why
+    except WRONG as error:
+        raise FormatError(f"it cannot be read: {error}") from error

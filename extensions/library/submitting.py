@@ -1,0 +1,87 @@
+"""Submissions: a plan or certificate is checked without memplan, and gets one of four answers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date
+from typing import Literal
+
+from memplan.planner.errors import FormatError, InputError
+from memplan.extensions.library.archives import write_file
+from memplan.extensions.library.entries import Entry, ProblemLibrary
+from memplan.extensions.library.judging import KINDS, BrokenRuleError, judged, proved
+
+Word = Literal["better, added", "not better", "refused", "wrong format"]
+_CERTIFICATES = (b"memplan-lemmas/", b"memplan-order/")
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The answer to a submission: one of four words, and a sentence; `entry` is the resulting entry."""
+
+    word: Word
+    reason: str
+    entry: Entry
+
+
+@dataclass(frozen=True)
+class Finder:
+    """The submitter's name, and the command that found the plan."""
+
+    by: str | None
+    command: str | None
+
+
+def submit(library: ProblemLibrary, entry: Entry, data: bytes, finder: Finder) -> Verdict:
+    """Check a plan or certificate for a problem, and add it to the library if it is better."""
+    try:
+        text = data.decode()
+        problem = library.problem(entry).read_bytes().decode()
+        take = _take_certificate if data.startswith(_CERTIFICATES) else _take_plan
+        better, reason = take(library, entry, problem, text)
+    except BrokenRuleError as error:
+        return Verdict("refused", str(error), entry)
+    except (FormatError, UnicodeDecodeError) as error:
+        return Verdict("wrong format", str(error), entry)
+    if better is None:
+        return Verdict("not better", reason, entry)
+    stamp = {"by": finder.by, "on": date.today().isoformat(), "command": finder.command}
+    better = better.model_copy(update=stamp)
+    library.put(better)
+    return Verdict("better, added", reason, better)
+
+
+def _take_plan(library: ProblemLibrary, entry: Entry, problem: str, text: str) -> tuple[Entry | None, str]:
+    """Return the entry with a better plan (None if it is not better), and the plan's value."""
+    value, floor = judged(KINDS[entry.kind], problem, text, entry.limit)
+    if entry.is_infeasible:
+        raise InputError(f"{entry.name}: has a plan and a certificate that nothing fits: one checker is wrong")
+    if entry.best is not None and value >= entry.best:
+        return None, f"it has {value:,}, {entry.best:,} is known"
+    if entry.bound is not None:
+        _refuse_beaten(entry, value, entry.bound)
+    write_file(library.plan(entry), text.encode())
+    before_text = "none was known" if entry.best is None else f"{entry.best:,} was known"
+    bound = max((each for each in (entry.bound, floor) if each is not None), default=None)
+    return entry.model_copy(update={"best": value, "bound": bound}), f"it has {value:,}, {before_text}"
+
+
+def _take_certificate(library: ProblemLibrary, entry: Entry, problem: str, text: str) -> tuple[Entry | None, str]:
+    """Return the entry with a higher bound (None if it is not higher), and the proved claim."""
+    bound = proved(KINDS[entry.kind], problem, text, entry.limit)
+    bound_text = "nothing fits" if bound is None else f"no plan has less than {bound:,}"
+    bound_before, is_first = entry.bound, not library.proof(entry).exists()
+    if entry.is_infeasible or (
+        bound is not None and bound_before is not None and bound < bound_before + (not is_first)
+    ):
+        return None, f"{bound_text}: that is known"
+    if entry.best is not None:
+        _refuse_beaten(entry, entry.best, bound)
+    write_file(library.proof(entry), text.encode())
+    return entry.model_copy(update={"bound": bound, "is_infeasible": bound is None}), bound_text
+
+
+def _refuse_beaten(entry: Entry, best: float, bound: float | None) -> None:
+    """Raise InputError if a plan is below a certified bound, which means that a checker is wrong."""
+    if bound is None or best < bound:
+        raise InputError(f"{entry.name}: has a plan of {best:,} and a certificate that nothing is so small")

@@ -1,0 +1,66 @@
+"""The gate's part of the ledger: results of searches that must not be lost."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from math import inf
+
+import pytest
+from memplan.extensions.library.entries import ProblemLibrary
+
+import lab.ledger.__main__ as program
+from lab.ledger.answers import ROOT, is_here
+from lab.ledger.asking import MORE, compare
+from lab.ledger.figures import documents
+from lab.ledger.questions import questions
+from lab.ledger.rows import Row, read_rows
+from memplan.solvers.portfolio.registry import SOLVERS
+from memplan.extensions.bench.tests.clusters import StandIn
+
+ROWS = read_rows()
+GATE = [row for row in ROWS.values() if row.gate]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("row", GATE, ids=lambda row: row.name)
+def test_an_answer_is_as_good_as_on_record_with_little_more_work(row: Row) -> None:
+    if not is_here(row.command):
+        pytest.skip("its problem is in a folder that this machine has not")
+    word, _, answer = compare(row, (MORE,))
+    assert word != "worse", f"{answer}, on record {row.answer}"
+
+
+@pytest.mark.parametrize("name", [solver.name for solver in SOLVERS])
+def test_each_search_finds_or_proves_an_answer_of_the_gate(name: str) -> None:
+    assert any(name in (*" and ".join(row.answer.by).split(" and "), *row.falls) for row in GATE)
+
+
+def test_the_gate_takes_a_minute_at_most() -> None:
+    assert MORE * sum(row.answer.cpu_s for row in GATE) < 60
+
+
+def test_each_row_is_of_a_question() -> None:
+    asked = {question.name: (question.command, question.most_work) for question in questions()}
+    assert {row.name: (row.command, row.most_work) for row in ROWS.values()}.items() <= asked.items()
+
+
+@pytest.mark.parametrize("kind", ["peak", "order", "pools", "reuse", "rules", "objects"])
+def test_the_library_knows_no_worse_than_the_ledger(kind: str) -> None:
+    for entry in ProblemLibrary(ROOT / "library").entries(kind):
+        row = ROWS.get(f"{kind}/{entry.name}")
+        assert row is None or entry.best is None or not row.answer.values or entry.best <= row.answer.values[0], (
+            entry.name
+        )
+
+
+def test_documents_state_the_figures_of_the_ledger() -> None:
+    for path, text, expected in documents(ROWS):
+        assert text == expected, f"{path}: what writes rows writes its tables anew"
+
+
+def test_rows_are_compared_on_a_cluster(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(program, "executor_on", lambda address: nullcontext(StandIn()))
+    row = min(GATE, key=lambda row: row.answer.cpu_s if is_here(row.command) else inf)
+    monkeypatch.setattr("sys.argv", ["ledger", row.name, "--on", "dask://127.0.0.1:8786"])
+    assert program.main() == 0
+    assert f"| {row.name.partition('/')[0]} | 0 | 1 | 0 |" in capsys.readouterr().out

@@ -1,0 +1,175 @@
+"""`memplan mcp`: every question as a tool of the Model Context Protocol, for an assistant in an editor."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+from mcp.server import lowlevel, stdio
+from mcp.types import CallToolRequestParams, CallToolResult, ListToolsResult, TextContent, Tool, ToolAnnotations
+from pydantic_core import from_json, to_json
+
+from memplan.api.cli.flags import Flag
+from memplan.api.cli.help import SectionedCommand
+from memplan.api.cli.solvers.schema import QuietJsonSchema
+from memplan.api.request_bodies import lacking
+from memplan.questions.capability import Capability, Control
+from memplan.questions.capability.registry import CAPABILITIES
+from memplan.questions.capability.wire import read_body_options, request_model
+from memplan.questions.inputs.question import Input, Question, read_inputs
+from memplan.files import contents, named
+from memplan.planner import __version__
+from memplan.planner.errors import InputError, MemplanError, OptionError, ReaderFaultError, shown
+from memplan.planner.errors.did_you_mean import did_you_mean
+
+_INSTRUCTIONS = (
+    "Plans memory: pools and offsets of buffers. An input is JSON, or the path of a local file. "
+    "The tool `schema` gives the whole schema of a question's body."
+)
+_SCHEMA = "schema"
+_LATE_S = 0.5
+"""The seconds beyond its time limit for which an answer is awaited; then the last note is given."""
+
+
+@click.command(
+    cls=SectionedCommand,
+    params=[
+        Flag(
+            "folder",
+            type=click.Path(path_type=Path),
+            default=Path(),
+            help="Read files of this folder and of the folders below it, and no others.",
+        )
+    ],
+)
+def mcp(folder: Path) -> None:
+    """Serve an assistant on standard input and output, by the Model Context Protocol.
+
+    Each question is a tool, and one more tool returns the schemas of their bodies. Files are named by their paths.
+    """
+    if not folder.is_dir():
+        raise OptionError(f"folder: must be a folder, got {shown(str(folder))}, which is none in {Path.cwd()}")
+    asyncio.run(_serve(folder.resolve()))
+
+
+async def _serve(folder: Path) -> None:
+    server: lowlevel.Server[Any] = lowlevel.Server(
+        "memplan",
+        version=__version__,
+        instructions=_INSTRUCTIONS,
+        on_list_tools=_listed,
+        on_call_tool=lambda context, asked: _called(folder, context, asked),
+    )
+    async with stdio.stdio_server() as (reads, writes):
+        await server.run(reads, writes, server.create_initialization_options())
+
+
+async def _listed(_context: Any, _page: Any) -> ListToolsResult:
+    schema = Tool(
+        name=_SCHEMA,
+        description="The JSON Schema of the body of a question, with all that its inputs and options may have.",
+        input_schema={"type": "object", "properties": {"question": {"enum": list(CAPABILITIES)}}},
+        annotations=ToolAnnotations(read_only_hint=True, open_world_hint=False),
+    )
+    return ListToolsResult(tools=[*map(tool_of, CAPABILITIES.values()), schema])
+
+
+def schema_of(capability: Capability[Any]) -> dict[str, Any]:
+    """Return the full schema of a question's body, in which files may be given by path."""
+    schema = request_model(capability).model_json_schema(schema_generator=QuietJsonSchema)
+    for each in capability.inputs:
+        if each.from_file is not None:
+            path = {"type": "string", "description": f"The path of a file. {each.help}"}
+            its = schema["properties"][each.name]
+            schema["properties"][each.name] = path if each.takes_bytes else {"anyOf": [its, path]}
+    return schema
+
+
+def tool_of(capability: Capability[Any]) -> Tool:
+    """Return the tool for a question: its help with an example, and the names of inputs and options.
+
+    Each conversation carries all tools, so that they are short.
+    """
+    inputs: dict[str, Any] = {}
+    for each in capability.inputs:
+        kinds = ["string"] if each.takes_bytes else ["object", "array", "string", "number"]
+        inputs[each.name] = {"type": kinds, "description": each.help}
+    its_options = ", ".join(capability.options.model_fields)
+    inputs["options"] = {"type": "object", "description": f"{its_options}: see the tool {_SCHEMA}."}
+    exits = "".join(f"\n- {status}: {says}" for status, says in capability.exits.items())
+    names, body = {each.name for each in capability.inputs}, capability.example
+    body = body if names & body.keys() else {capability.inputs[0].name: body}
+    example = "" if any(each.takes_bytes for each in capability.inputs) else to_json(body).decode()
+    texts = capability.help, exits and f"`exit_status` of the answer:{exits}", example and f"Example: {example}"
+    return Tool(
+        name=capability.name,
+        title=capability.summary,
+        description="\n\n".join(filter(None, texts)),
+        input_schema={"type": "object", "properties": inputs},
+        annotations=ToolAnnotations(read_only_hint=True, open_world_hint=False),
+    )
+
+
+async def _called(folder: Path, _context: Any, asked: CallToolRequestParams) -> CallToolResult:
+    """Answer a question by its tool; errors become part of the result, for the assistant to mend."""
+    try:
+        if asked.name == _SCHEMA:
+            name = (asked.arguments or {}).get("question")
+            if not isinstance(name, str) or name not in CAPABILITIES:
+                raise OptionError(f"question: must be one of {', '.join(CAPABILITIES)}, got {shown(name)}")
+            schema = schema_of(CAPABILITIES[name])
+            return CallToolResult(content=[TextContent(text=to_json(schema).decode())], structured_content=schema)
+        if (capability := CAPABILITIES.get(asked.name)) is None:
+            raise OptionError(f"tool: there is no {shown(asked.name)}{did_you_mean(asked.name, CAPABILITIES)}")
+        answer = await _answer(capability, dict(asked.arguments or {}), folder)
+    except (MemplanError, ReaderFaultError) as error:
+        sentences = error.sentences if isinstance(error, InputError) else (str(error),)
+        return CallToolResult(content=[TextContent(text=line) for line in sentences], is_error=True)
+    fields = {**from_json(capability.write(answer)), "exit_status": capability.exit_status(answer)}
+    return CallToolResult(content=[TextContent(text="\n".join(capability.lines(answer)))], structured_content=fields)
+
+
+async def _answer(capability: Capability[Any], given: Mapping[str, Any], folder: Path) -> Any:
+    """Return the answer within the time limit, or else the last intermediate one; raises MemplanError."""
+    options, noted, cancelled = read_body_options(capability, given, {}), list[Any](), threading.Event()
+    control = Control(options.due(), cancelled, note=noted.append)
+    work = lambda: capability.answered(_question(capability, given, folder), options, control)  # noqa: E731
+    working = asyncio.create_task(asyncio.to_thread(work))
+    try:
+        await asyncio.wait((working,), timeout=None if options.counts_work else options.time_limit_s + _LATE_S)
+        return noted[-1] if noted and not working.done() else await working
+    finally:
+        cancelled.set()
+
+
+def _question(capability: Capability[Any], given: Mapping[str, Any], folder: Path) -> Question:
+    """Read the inputs, JSON objects or files by path; raises InputError."""
+    names = [each.name for each in capability.inputs]
+    if unknown := [name for name in given if name not in (*names, "options")]:
+        raise InputError(*(f"{name}: is not a known field{did_you_mean(name, names)}" for name in unknown))
+
+    def read(each: Input[Any], value: Any, question: Question, reader: Any) -> Any:
+        if not isinstance(value, str) or each.from_file is None:
+            return each.from_json(value)
+        data, path = contents(value if value.lstrip()[:1] == "{" else _inside(folder, value))
+        with named(path):
+            return each.from_file(reader, data, value, question)
+
+    question = read_inputs(capability.inputs, given, read)
+    if breaks := lacking(capability, question):
+        raise InputError(*breaks)
+    return question
+
+
+def _inside(folder: Path, name: str) -> str:
+    """Return the path of a file inside a folder; raises InputError for others."""
+    path = (folder / name).resolve()
+    if not path.is_relative_to(folder):
+        raise InputError(f"{shown(name)}: must lie in {folder}; --folder of memplan mcp names another")
+    if path.exists() and not path.is_file():
+        raise InputError(f"{shown(name)}: must be a file")
+    return str(path)

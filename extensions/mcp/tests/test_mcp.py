@@ -1,0 +1,61 @@
+"""`memplan mcp`: tools listed, calls and refusals."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from memplan.questions.capability.registry import CAPABILITIES
+
+mcp = pytest.importorskip("mcp")
+stdio = pytest.importorskip("mcp.client.stdio")
+_EXAMPLES = str(Path(__file__).resolve().parents[3] / "examples")
+_MOBILENET = "mobilenet_v2.csv"
+
+
+@pytest.mark.slow
+def test_every_question_is_a_tool_whose_example_has_an_answer_and_errors_are_reported() -> None:
+    async def run() -> None:
+        command = mcp.StdioServerParameters(
+            command=str(Path(sys.executable).with_name("memplan")), args=["mcp", "--folder", _EXAMPLES]
+        )
+        async with (
+            asyncio.timeout(120.0),
+            stdio.stdio_client(command) as (reads, writes),
+            mcp.ClientSession(reads, writes) as session,
+        ):
+            await session.initialize()
+            tools = (await session.list_tools()).tools
+            assert [tool.name for tool in tools] == [*CAPABILITIES, "schema"]
+            assert sum(len(tool.model_dump_json()) for tool in tools) < 30_000  # in each conversation
+            whole = await session.call_tool("schema", {"question": "plan"})
+            assert "alias_of" in whole.content[0].text
+            examples = {tool.name: (tool.description or "").partition("Example: ")[2] for tool in tools[:-1]}
+            assert [name for name, text in examples.items() if not text] == ["compare", "convert"]  # of files
+            for name, text in examples.items():
+                if text:
+                    answer = await session.call_tool(name, json.loads(text))
+                    assert not answer.is_error, (name, answer.content)
+                    assert answer.structured_content["exit_status"] in CAPABILITIES[name].exits
+            planned = await session.call_tool("plan", {"problem": _MOBILENET, "options": {"time_limit_s": 5}})
+            assert planned.structured_content["peak"] == 1505280
+            assert planned.content[0].text.startswith("optimal: peak 1,505,280 bytes")
+            for name, given, sentence in (
+                ("plna", {}, 'tool: there is no "plna" (did you mean plan?)'),
+                ("plan", {"problem": "no.csv"}, f"{_EXAMPLES}/no.csv: no such file"),
+                ("plan", {"problem": "/etc/passwd"}, f'"/etc/passwd": must lie in {_EXAMPLES}; --folder'),
+                ("plan", {"problem": "networks"}, '"networks": must be a file'),
+                ("schema", {"question": "plna"}, "question: must be one of plan, "),
+                ("plan", {"problm": {}}, "problm: is not a known field (did you mean problem?)"),
+                ("plan", {}, "problem: is required"),
+                ("plan", {"problem": {"buffers": []}, "options": {"solver": 1}}, "solver: must be a string"),
+            ):
+                refused = await session.call_tool(name, given)
+                assert refused.is_error
+                assert refused.content[0].text.startswith(sentence), (refused.content, sentence)
+
+    asyncio.run(run())

@@ -1,0 +1,163 @@
+"""The content of a `.pte` file that matters for memory.
+
+Source: pytorch/executorch v1.5.1, schema/program.fbs and scalar_type.fbs; the numbers of fields are their order there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from memplan.planner.errors import FormatError, shown
+from memplan.planner.foreign.imported import element_count
+from memplan.extensions.models.executorch.system import is_executorch
+from memplan.extensions.models.flatbuffer import Table
+
+Kind = Literal["kernel", "delegate", "move", "jump", "free"]
+# Numbers of unions in ExecuTorch's program.fbs.
+_KINDS: Mapping[int, Kind] = {1: "kernel", 2: "delegate", 3: "move", 4: "jump", 5: "free"}
+_TENSOR, _BOOL, _LISTS = 5, 3, (10, 11)
+"""Numbers of the union of values."""
+_BITS = {0: 8, 1: 8, 2: 16, 3: 32, 4: 64, 5: 16, 6: 32, 7: 64, 8: 32, 9: 64, 10: 128, 11: 8, 12: 8, 13: 8, 14: 32}
+_BITS |= {15: 16, 16: 4, 17: 2, 22: 16, 23: 8, 24: 8, 25: 8, 26: 8, 27: 16, 28: 32, 29: 64}
+"""The bytes of an element, by the number of its type."""
+FIRST = "forward"
+"""The method that is read if there are several."""
+
+
+@dataclass(frozen=True)
+class PteTensor:
+    """A tensor; `place` is (memory, offset) if the file's plan has one.
+
+    `has_content` is true for those whose bytes are in this file or another: constants, and the first state of others.
+    """
+
+    path: str
+    elements: int
+    bits: int
+    place: tuple[int, int] | None
+    has_content: bool
+
+
+@dataclass(frozen=True)
+class Instruction:
+    """An instruction; its values are given by index.
+
+    `arguments` are those of a kernel or delegate, what is moved from and to, what decides on a jump, or what is freed;
+    `destination` is that of a jump.
+    """
+
+    path: str
+    kind: Kind
+    name: str
+    arguments: tuple[int, ...]
+    destination: int = -1
+
+
+@dataclass(frozen=True)
+class Method:
+    """A method: tensors and lists of tensors by index, values that are never true, and chains of instructions."""
+
+    name: str
+    path: str
+    tensors: Mapping[int, PteTensor]
+    lists: Mapping[int, tuple[int, ...]]
+    false: frozenset[int]
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    chains: tuple[tuple[Instruction, ...], ...]
+    memories: tuple[int, ...]
+
+    def tensors_of(self, values: tuple[int, ...]) -> tuple[int, ...]:
+        """Return the tensors among values, including those in lists."""
+        flat = (inner for value in values for inner in self.lists.get(value, (value,)))
+        return tuple(value for value in flat if value in self.tensors)
+
+
+def read_methods(data: bytes) -> tuple[Method, ...]:
+    """Read a program; raises FormatError with the location and the rule."""
+    if not is_executorch(data):
+        raise FormatError(f"program: must have an identifier at byte 4, ET12 or another ET, got {shown(data[4:8])}")
+    plans = list(Table.root(data, "program").tables(1, "execution_plan"))
+    if not plans:
+        raise FormatError("program.execution_plan: must not be empty")
+    return tuple(map(_method, plans))
+
+
+def _method(plan: Table) -> Method:
+    values = [(row.integer(0, "val_type", "B"), row.table(1, "val")) for row in plan.tables(2, "values")]
+    tensors = {k: _tensor(row) for k, (kind, row) in enumerate(values) if kind == _TENSOR and row is not None}
+    lists = {
+        k: row.integers(0, "items", "i") for k, (kind, row) in enumerate(values) if kind in _LISTS and row is not None
+    }
+    false = (
+        k for k, (kind, row) in enumerate(values) if kind == _BOOL and not (row and row.integer(0, "bool_val", "B"))
+    )
+    names = [row.text(0, "name") for row in plan.tables(6, "operators")]
+    chains = tuple(
+        tuple(_instruction(row, names, len(values)) for row in chain.tables(2, "instructions"))
+        for chain in plan.tables(5, "chains")
+    )
+    return Method(
+        plan.text(0, "name"),
+        plan.path,
+        tensors,
+        lists,
+        frozenset(false),
+        plan.integers(3, "inputs", "i"),
+        plan.integers(4, "outputs", "i"),
+        chains,
+        plan.integers(8, "non_const_buffer_sizes", "q"),
+    )
+
+
+def _tensor(row: Table) -> PteTensor:
+    sizes = row.integers(2, "sizes", "i")
+    if any(size < 0 for size in sizes):
+        raise FormatError(f"{row.path}.sizes: must be at least 0, got {shown(list(sizes))}")
+    kind = row.integer(0, "scalar_type", "b")
+    if kind not in _BITS:
+        raise FormatError(f"{row.path}.scalar_type: must be a type of known size, got {kind}")
+    place = row.table(6, "allocation_info")
+    extra = row.table(9, "extra_tensor_info")
+    is_elsewhere = extra is not None and extra.integer(2, "location", "b") != 0
+    return PteTensor(
+        row.path,
+        element_count(sizes),
+        _BITS[kind],
+        None if place is None else _place(place),
+        is_elsewhere or row.integer(5, "data_buffer_idx", "I") > 0,
+    )
+
+
+def _place(row: Table) -> tuple[int, int]:
+    low, high = row.integer(1, "memory_offset_low", "I"), row.integer(2, "memory_offset_high", "I")
+    return row.integer(0, "memory_id", "I"), low + (high << 32)
+
+
+def _instruction(row: Table, operators: list[str], n_values: int) -> Instruction:
+    number = row.integer(0, "instr_args_type", "B")
+    inner = row.table(1, "instr_args")
+    if number not in _KINDS or inner is None:
+        raise FormatError(f"{row.path}.instr_args: must be a call, a move, a jump or a free, got {number}")
+    kind, destination = _KINDS[number], -1
+    name: str = kind
+    if kind == "kernel":
+        index = inner.integer(0, "op_index", "i")
+        if not 0 <= index < len(operators):
+            raise FormatError(f"{inner.path}.op_index: must be one of {len(operators)} operators, got {index}")
+        name = operators[index] or kind
+    if kind in ("kernel", "delegate"):
+        arguments = inner.integers(1, "args", "i")
+    elif kind == "move":
+        arguments = (inner.integer(0, "move_from", "i"), inner.integer(1, "move_to", "i"))
+    elif kind == "jump":
+        arguments = (inner.integer(0, "cond_value_index", "i"),)
+        destination = inner.integer(1, "destination_instruction", "i")
+    else:
+        arguments = (inner.integer(0, "value_index", "i"),)
+    for value in arguments:
+        if not 0 <= value < n_values:
+            raise FormatError(f"{inner.path}: must name one of {n_values} values, got {value}")
+    return Instruction(row.path, kind, name, arguments, destination)

@@ -1,0 +1,101 @@
+"""ExecuTorch: a program with another memory plan; all other bytes of its file stay unchanged and in place.
+
+A place of 0 is not in the file, so that it cannot be written over: each planned tensor gets a new table for its place,
+all of them behind the program. Segments (weights), which follow the program, move by a multiple of their alignment.
+Source: pytorch/executorch v1.5.1, schema/program.fbs, schema/extended_header.h; https://flatbuffers.dev/internals/.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping
+from dataclasses import replace
+
+from memplan.planner.errors import FormatError, InvalidPlanError, Option, shown
+from memplan.planner.instance.canonical import problem_hash
+from memplan.planner.foreign.layout import VerifiedLayout
+from memplan.planner.foreign.model_options import ModelOptions
+from memplan.extensions.models.executorch.file import FIRST, Method, read_methods
+from memplan.extensions.models.executorch.reader import read
+from memplan.extensions.models.executorch.system import is_executorch
+from memplan.extensions.models.flatbuffer import Table
+
+# Numbers of fields of ExecutionPlan and of Tensor.
+_VALUES, _MEMORIES, _PLACE = 2, 8, 6
+_MAGIC = b"eh00"
+"""Begins the header behind the identifier, which says where the program ends and the segments begin."""
+_LARGEST_ALIGNMENT = 4096
+_ROW = struct.Struct("<iIII")
+"""A table for a place: the offset to its field layout, the memory, and an offset in two halves."""
+_FIELDS = struct.pack("<HHHHHxx", 10, _ROW.size, 4, 8, 12)
+
+
+def write_pte(layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
+    """Return the program with the plan of its first method; pool k is memory k + 1.
+
+    Raises FormatError if it is no program, or if there are more pools than memories.
+    """
+    data = layout.model
+    if data is None or not is_executorch(data):
+        raise FormatError("problem: must be the program, a .pte file, for pte")
+    methods = read_methods(data)
+    number = next((k for k, method in enumerate(methods) if method.name == FIRST), 0)
+    method = methods[number]
+    if len(layout.pools) >= len(method.memories):
+        rule = f"must be at most the memories of the program ({len(method.memories) - 1}) for pte"
+        raise FormatError(f"problem.pools: {rule}, got {len(layout.pools)}")
+    places = {str(row.id): (row.pool + 1, row.offset) for row in layout.buffers}
+    planned = {k: places[name] for k in method.tensors if (name := f"main/#{k}") in places}
+    written = _with_places(data, number, planned, _memories(layout, method, planned))
+    _check(data, written, number, planned)
+    return {"": written}
+
+
+def _memories(layout: VerifiedLayout, method: Method, planned: Mapping[int, tuple[int, int]]) -> list[int]:
+    """Return the bytes of each memory; tensors without instructions keep their places."""
+    sizes = [0, *(pool.extent for pool in layout.pools)]
+    sizes += [0] * (len(method.memories) - len(sizes))
+    for k, tensor in method.tensors.items():
+        if tensor.place is not None and k not in planned:
+            memory, offset = tensor.place
+            sizes[memory] = max(sizes[memory], offset + -(-tensor.elements * tensor.bits // 8))
+    return sizes
+
+
+def _with_places(data: bytes, number: int, planned: Mapping[int, tuple[int, int]], memories: list[int]) -> bytes:
+    out = bytearray(data)
+    plan = list(Table.root(data, "program").tables(1, "execution_plan"))[number]
+    values = list(plan.tables(_VALUES, "values"))
+    sizes_at, _ = plan.span(_MEMORIES, "non_const_buffer_sizes", 8)
+    struct.pack_into(f"<{len(memories)}q", out, sizes_at, *memories)
+    has_header = data[8:12] == _MAGIC
+    end, base = struct.unpack_from("<QQ", data, 16) if has_header else (len(data), 0)
+    block = bytearray(-end % 4) + _FIELDS
+    fields_at = end + -end % 4
+    for k, (memory, offset) in planned.items():
+        tensor = values[k].table(1, "val")
+        pointer = None if tensor is None else tensor.place(_PLACE, "allocation_info")
+        if pointer is None:
+            raise FormatError(f"{values[k].path}: must have a place to get another one")
+        at = end + len(block)
+        struct.pack_into("<I", out, pointer, at - pointer)
+        block += _ROW.pack(at - fields_at, memory, offset & 0xFFFFFFFF, offset >> 32)
+    if has_header:
+        alignment = min(_LARGEST_ALIGNMENT, base & -base) or 16
+        struct.pack_into("<Q", out, 16, end + len(block))
+        block += bytes(-len(block) % alignment)
+        if base:
+            struct.pack_into("<Q", out, 24, base + len(block))
+    return bytes(out[:end] + block + out[end:])
+
+
+def _check(data: bytes, written: bytes, number: int, planned: Mapping[int, tuple[int, int]]) -> None:
+    """Raise FormatError unless the written file poses the same problem, with the plan's places."""
+    before, after = read_methods(data), read_methods(written)
+    moved = {k: replace(row, place=planned.get(k, row.place), path="") for k, row in before[number].tensors.items()}
+    if moved != {k: replace(row, path="") for k, row in after[number].tensors.items()}:
+        raise InvalidPlanError(f"{before[number].path}: must have the places of the plan")
+    problems = [read(content, ModelOptions()).problem for content in (data, written)]
+    if problem_hash(problems[0]) != problem_hash(problems[1]):
+        rule = "plan: must keep each view in the place of what it is a view of: read the program with "
+        raise FormatError((rule, Option("views", "alias"), f", got {shown(problems[1].name)}"))

@@ -1,0 +1,296 @@
+"""ExecuTorch programs: each planned tensor is a buffer, its lifetime given by the order of instructions.
+
+The file says of an instruction which values it works on, but not which it writes. Here, a kernel writes what its last
+argument is, which stands for what it returns, and a delegate the last of its arguments and those before it that
+nothing has written. What is read although nothing has written it is a view, if it has the place and the bytes of a
+tensor that was written, and else state that is there from the start. Buffers are aligned to 16 bytes, ExecuTorch's
+default; what a kernel or a delegate needs for itself is not in the file, nor in the problem.
+Source: pytorch/executorch v1.5.1, exir/emit/_emitter.py, and runtime/executor/method.cpp for what instructions do.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate
+
+from memplan.planner.errors import FormatError, OptionError, shown
+from memplan.planner.model.finding import MAX_LISTED, Finding
+from memplan.planner.operations.graph_facts import OperationFacts
+from memplan.planner.foreign.aten import kind_of_aten
+from memplan.planner.foreign.draft import Kind, OperationsDraft
+from memplan.planner.foreign.imported import Imported, sized
+from memplan.planner.foreign.model_options import ModelOptions
+from memplan.extensions.models.executorch.file import FIRST, Instruction, Method, read_methods
+
+ALIGNMENT = 16
+_VIEW = "executorch_prim::et_view"
+_WITH_SCRATCH = "cortex_m::"
+_PUT = "executorch_prim::et_copy_index"
+"""The operator that writes a loop iteration's result into part of its first argument."""
+_SEVERAL = 2
+"""The trip count assumed for loops, as lifetimes only depend on whether it exceeds one."""
+_MOST_INSIDE = 64
+"""The deepest nesting of loops and choices."""
+
+
+def read(data: bytes, options: ModelOptions) -> Imported:
+    """Read a program; raises FormatError, and OptionError for named dimensions, which ExecuTorch does not have."""
+    if options.dims:
+        name = next(iter(options.dims))
+        raise OptionError.of("dims", f"must not be given, as ExecuTorch names no dimensions, got {shown(name)}")
+    methods = read_methods(data)
+    method = next((method for method in methods if method.name == FIRST), methods[0])
+    program = _Program(method, options)
+    program.run()
+    others = [other.name for other in methods if other is not method]
+    own_peak = sum(method.memories[1:]) if len(method.memories) > 1 else None
+    return program.draft.imported(_left_out(method, others), own_peak, program.own_offsets())
+
+
+def _left_out(method: Method, others: list[str]) -> Iterator[Finding]:
+    if others:
+        message = f"method {shown(method.name)} is read; not in it are {', '.join(map(shown, others[:10]))}"
+        yield Finding("other-methods", message)
+    if names := {row.name for chain in method.chains for row in chain if row.kind == "delegate"}:
+        what = ", ".join(map(shown, sorted(names)[:MAX_LISTED]))
+        yield Finding("unknown-delegates", f"what delegates ({what}) need for themselves is in no file")
+
+
+class _Program:
+    """The conversion of a method to operations."""
+
+    def __init__(self, method: Method, options: ModelOptions) -> None:
+        self.method = method
+        self.alignment = options.alignment or ALIGNMENT
+        results = dict.fromkeys(map(_name, filter(self._is_planned, method.tensors_of(method.outputs))))
+        self.draft = OperationsDraft(method.name or None, results, options, self.alignment)
+        self.written: set[int] = set()
+        rows = (row for chain in method.chains for row in chain)
+        self.uses = Counter(value for row in rows for value in method.tensors_of(row.arguments))
+        self.last_at: dict[tuple[int, int], int] = {}
+        self.chain: tuple[Instruction, ...] = ()
+        self.loops: dict[int, list[int]] = {}
+        self.depth = self.k = 0
+
+    def run(self) -> None:
+        """Convert all instructions to operations of the draft."""
+        for value in self.method.tensors_of(self.method.inputs):
+            if self._is_planned(value):
+                self._declare(value, "param")
+                self._wrote(value)
+        for k, chain in enumerate(self.method.chains):
+            self.k, self.chain, self.loops = k, chain, {}
+            for at, row in enumerate(chain):
+                if row.kind == "jump" and row.destination <= at:
+                    self.loops.setdefault(row.destination, []).append(at)
+            self._block(0, len(chain))
+        self._read(self.method.outputs)
+
+    def own_offsets(self) -> dict[str, int]:
+        """Return the place of each tensor in the file's plan; several memories follow one another."""
+        base = [0, *accumulate(self.method.memories[1:], initial=0)]
+        return {
+            _name(value): base[tensor.place[0]] + tensor.place[1]
+            for value, tensor in self.method.tensors.items()
+            if tensor.place is not None and 0 < tensor.place[0] < len(base) and self.draft.is_declared(_name(value))
+        }
+
+    def _block(self, at: int, end: int) -> None:
+        """Convert the instructions from `at` to before `end`."""
+        while at < end:
+            row = self.chain[at]
+            if self.loops.get(at):
+                at = self._loop(at, end)
+            elif row.kind == "jump":
+                at = self._choice(at, end)
+            else:
+                facts = OperationFacts(row.name, kind_of_aten(row.name), {}, (self.k, at))
+                # Delegates may keep internal state.
+                with self.draft.drawing(facts, has_effects=row.kind == "delegate"):
+                    self._instruction(row)
+                at += 1
+
+    def _loop(self, at: int, end: int) -> int:
+        """Convert a loop, which ends with a jump to its first instruction; return the position after it."""
+        last = self.loops[at].pop()
+        for row in self.chain[at:last]:
+            if row.name == _PUT and row.arguments and row.arguments[0] not in self.written:
+                self._operation("empty", (), row.arguments[:1])
+        self._enter(self.chain[last], last < end)
+        self._block(at, last)
+        self.draft.operation("jump", self._read(self.chain[last].arguments), ())
+        self.draft.loop(self._leave(), _SEVERAL)
+        return last + 1
+
+    def _choice(self, at: int, end: int) -> int:
+        """Convert a choice; return the position after it.
+
+        A jump to behind the first way begins it; that way ends with a jump, never missed, to behind the second.
+        """
+        row = self.chain[at]
+        other = row.destination
+        skip = self.chain[other - 1] if at + 1 < other <= end else row
+        is_choice = skip.kind == "jump" and self.method.false.issuperset(skip.arguments) and skip is not row
+        if not is_choice or not other <= skip.destination <= end:
+            rule = "must jump back, as loops do, or over one of two ways, as choices do"
+            raise FormatError(f"{row.path}.destination_instruction: {rule}, got {other}")
+        condition = self._read(row.arguments)
+        for moved in self.chain[at : skip.destination]:
+            if moved.kind == "move":
+                self._declare_chosen(moved.arguments[1])
+        bodies = []
+        for first, behind in ((at + 1, other - 1), (other, skip.destination)):
+            self._enter(row, is_inside=True)
+            self._block(first, behind)
+            bodies.append(self._leave())
+        self.draft.branches(condition, bodies)
+        return skip.destination
+
+    def _declare_chosen(self, value: int) -> None:
+        if self._is_planned(value) and not self.draft.is_declared(_name(value)):
+            self._declare(value, "chosen")
+
+    def _instruction(self, row: Instruction) -> None:
+        if row.kind == "move":
+            self._move(row)
+        elif row.kind == "delegate":
+            inputs, outputs = self._split_by_what_is_written(row)
+            self._operation(row.name, inputs, outputs)
+        elif row.kind == "kernel" and row.name == _VIEW and len(row.arguments) > 1:
+            source, result = row.arguments[0], row.arguments[-1]
+            if self._is_planned(source) and self._is_planned(result) and self._read((source,)):
+                self._declare(result)
+                self._wrote(result)
+                self.draft.view(row.name, _name(source), _name(result))
+            else:
+                self._operation(row.name, (source,), (result,))
+        elif row.kind == "kernel" and row.name == _PUT:
+            self._operation(row.name, row.arguments, row.arguments[:1])
+        elif row.kind == "kernel" and row.arguments:
+            inputs, outputs = _split_kernel(row, self.method)
+            scratch = [value for value in self.method.tensors_of(inputs) if self._is_scratch(row, value)]
+            self._operation(row.name, [value for value in inputs if value not in scratch], outputs, scratch)
+
+    def _is_scratch(self, row: Instruction, value: int) -> bool:
+        """Return True for a Cortex-M kernel's working memory, which nothing else names or writes."""
+        is_alone = self.uses[value] == 1 and value not in self.written
+        has_memory = self._is_planned(value) and not self.method.tensors[value].has_content
+        return row.name.startswith(_WITH_SCRATCH) and is_alone and has_memory
+
+    def _operation(self, name: str, inputs: Iterable[int], outputs: Iterable[int], scratch: Sequence[int] = ()) -> None:
+        reads = self._read(tuple(inputs))
+        writes = [value for value in self.method.tensors_of(tuple(outputs)) if self._is_planned(value)]
+        for value in writes:
+            self._declare(value)
+            self._wrote(value)
+        for value in scratch:
+            self._declare(value)
+        self.draft.operation(name, reads, dict.fromkeys(map(_name, writes)), map(_name, scratch))
+
+    def _move(self, row: Instruction) -> None:
+        """Convert a move of one value to another, as the branches of a choice use to return results."""
+        source, result = row.arguments
+        if not (self._is_planned(source) and self._is_planned(result)):
+            self._operation("move", (source,), (result,))
+            return
+        self._read((source,))
+        self._declare(result)
+        self._wrote(result)
+        if self.depth:
+            self.draft.hand_out("move", _name(source), _name(result))
+        else:
+            self.draft.operation("move", [_name(source)], [_name(result)])
+
+    def _split_by_what_is_written(self, row: Instruction) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Separate a delegate's inputs from its outputs, which come last and had no memory before."""
+        tensors = self.method.tensors_of(row.arguments)
+        first = len(tensors)
+        while first and self._is_fresh(tensors[first - 1], is_last=first == len(tensors)):
+            first -= 1
+        return tensors[:first], tensors[first:]
+
+    def _is_fresh(self, value: int, *, is_last: bool) -> bool:
+        if not self._is_planned(value) or value in self.written:
+            return not self._is_planned(value) and not self.method.tensors[value].has_content
+        return is_last or self._base(value) is None
+
+    def _read(self, values: tuple[int, ...]) -> list[str]:
+        """Return the names of tensors in memory; declare those that nothing has written."""
+        names: dict[str, None] = {}
+        for value in self.method.tensors_of(values):
+            tensor = self.method.tensors[value]
+            if tensor.has_content and tensor.place is None:
+                self._declare(value, "constant")
+            elif tensor.place is None:
+                continue
+            elif value not in self.written:
+                self._declare_unwritten(value)
+            names[_name(value)] = None
+        return list(names)
+
+    def _declare_unwritten(self, value: int) -> None:
+        base = None if self.method.tensors[value].has_content else self._base(value)
+        if base is None:
+            self._declare(value, "persistent")
+        else:
+            self._declare(value)
+            self.draft.view("view", _name(base), _name(value))
+        self._wrote(value)
+
+    def _base(self, value: int) -> int | None:
+        """Return the tensor last written at the location of another one, if it is as large."""
+        tensor = self.method.tensors[value]
+        base = self.last_at.get(tensor.place) if tensor.place is not None else None
+        if base is None:
+            return None
+        other = self.method.tensors[base]
+        return base if other.elements * other.bits == tensor.elements * tensor.bits else None
+
+    def _wrote(self, value: int) -> None:
+        self.written.add(value)
+        tensor = self.method.tensors[value]
+        if tensor.place is not None and tensor.elements:  # an empty tensor may lie at any offset, also that of others
+            self.last_at[tensor.place] = value
+
+    def _is_planned(self, value: int) -> bool:
+        return value in self.method.tensors and self.method.tensors[value].place is not None
+
+    def _declare(self, value: int, kind: Kind = "plain") -> None:
+        if self.draft.is_declared(_name(value)):
+            return
+        tensor = self.method.tensors[value]
+        is_state = tensor.has_content and tensor.place is not None
+        size = sized(f"{tensor.path}.sizes", tensor.elements, tensor.bits, self.alignment)
+        self.draft.declare(_name(value), size, "persistent" if is_state and kind == "plain" else kind)
+
+    def _enter(self, row: Instruction, is_inside: bool) -> None:
+        self.depth += 1
+        if not is_inside or self.depth > _MOST_INSIDE:
+            rule = f"must end inside of what it begins in, at most {_MOST_INSIDE} deep"
+            raise FormatError(f"{row.path}.destination_instruction: {rule}, got {row.destination}")
+        self.draft.begin_block()
+
+    def _leave(self) -> list[dict[str, object]]:
+        self.depth -= 1
+        return self.draft.end_block()
+
+
+def _split_kernel(row: Instruction, method: Method) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Separate a kernel's inputs from its outputs: the returned value is last, after the buffer for it.
+
+    A kernel that changes a tensor in place, which the end of its name says, returns a tensor that it reads.
+    """
+    *arguments, returned = row.arguments
+    outputs = method.tensors_of((returned,))
+    first = len(arguments)
+    if not row.name.endswith("_"):
+        while first and len(method.tensors_of(tuple(arguments[first:]))) < len(outputs):
+            first -= 1
+        if method.tensors_of(tuple(arguments[first:])) != outputs:
+            first = len(arguments)
+    return tuple(arguments[:first]), outputs
+
+
+def _name(value: int) -> str:
+    return f"#{value}"

@@ -1,0 +1,19 @@
+"""ExecuTorch's programs; its planners and place lists belong to memplan itself."""
+
+from __future__ import annotations
+
+from memplan.planner.systems import FileReader, System
+
+
+def is_executorch(data: bytes) -> bool:
+    """Return True if the bytes are a FlatBuffer with one of ExecuTorch's identifiers."""
+    return data[4:6] == b"ET" and data[6:8].isdigit()
+
+
+SYSTEM = System(
+    name="executorch-programs",
+    title="ExecuTorch programs",
+    files=".pte",
+    readers=(FileReader("executorch", is_executorch, "memplan.extensions.models.executorch.reader", suffixes=(".pte",)),),
+    writers={"pte": "memplan.extensions.models.executorch.pte:write_pte"},
+)

@@ -1,0 +1,254 @@
+"""Allocation plans printed by ONNX Runtime, read together with their model: shared buffers and their times.
+
+It prints one where session_state.cc logs the pair of plan and session. Each buffer is a pool of its bytes. A value is
+alive from the step that writes it to the last one that reads it; what an operation gives in the bytes of an input is
+the same buffer if it is a view, or if nothing reads the input later. Steps of several streams are in order where a
+notification or a value passes from one to the other; else a value may be alive until the next one of its buffer is.
+Source: microsoft/onnxruntime, core/framework: allocation_planner.cc and execution_steps.cc, as of 1.15 and of 1.31.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain, zip_longest
+from typing import TYPE_CHECKING, Any
+
+from memplan.planner.errors import FormatError, shown
+from memplan.planner.model.finding import MAX_LISTED, Finding
+from memplan.planner.model.problem import Problem
+from memplan.planner.foreign.draft import MOST_USES, OperationsDraft
+from memplan.planner.foreign.imported import Imported, plan_of
+from memplan.planner.foreign.model_options import ModelOptions
+from memplan.extensions.models.onnx.loading import load
+from memplan.extensions.models.onnx.model import graphs_of, subgraphs
+from memplan.extensions.models.onnx.values import GraphNames, Values
+
+if TYPE_CHECKING:
+    from onnx import GraphProto, NodeProto
+
+HEAD = b"(ort_value_idx) output_name : <allocation plan>"
+_LINE = re.compile(
+    r"\((?P<value>\d{1,9})\) ?(?P<name>.+) : (?P<kind>[A-Z]\w+)(?: (?P<reused>\d{1,9}))?, .*"
+    r"|Start logic stream ?: (?P<stream>\d{1,6}) ?on .*"
+    r"|(?:LaunchKernel - NodeIndex: |Launch kernel with node id: )(?P<node>\d{1,9})(?:, Name: (?P<label>.*)|\. ?)?"
+    r"|(?:ActivateNotification - NotificationId: |ActivateNotificationStep: .* id: )(?P<activated>\d{1,9})\D*"
+    r"|(?:WaitOnEP - NotificationId: |WaitOnEPStep: .* id: )(?P<awaited>\d{1,9})\D*"
+)
+_UNPLANNED = {"AllocateStatically", "AllocatedExternally", "NotSet"}
+_VIEWS = {"Reshape", "Squeeze", "Unsqueeze", "Flatten", "Identity"}
+_APART = set("""
+AveragePool Concat Conv ConvInteger ConvTranspose Gather GatherElements GatherND Gemm GlobalAveragePool GlobalMaxPool
+MatMul MatMulInteger MaxPool Pad QLinearConv QLinearMatMul ReduceMax ReduceMean ReduceSum Resize Tile TopK Transpose
+""".split())  # fmt: skip  # noqa: SIM905
+"""Operators that read their inputs again after starting to write."""
+
+
+@dataclass(frozen=True)
+class _Step:
+    """A step of a stream: a node, a notification that it activates, or one that it waits for."""
+
+    stream: int
+    place: int
+    node: tuple[int, str] | None = None
+    activated: int | None = None
+    awaited: int | None = None
+
+
+@dataclass
+class _Value:
+    """A value in a buffer: its size, its writer and readers, and its end; without a writer, the caller's."""
+
+    name: str
+    size: int
+    writer: int | None
+    steps: list[int]
+    end: int
+
+    @property
+    def start(self) -> int:
+        return -1 if self.writer is None else self.writer
+
+
+def read(data: bytes, options: ModelOptions) -> Imported:
+    """Refuse a plan without its model, which has the sizes: raises FormatError."""
+    raise FormatError("must follow its model, which has the sizes: `memplan verify MODEL.onnx FILE`")
+
+
+def read_of(model: bytes, data: bytes, options: ModelOptions) -> Imported:
+    """Read the first plan of a log, for a model saved by `optimized_model_filepath`; raises FormatError."""
+    homes, streams = _printed(data.decode(errors="backslashreplace").split(HEAD.decode())[1])
+    program = _Program(load(model, options).model.graph, streams, options)
+    rows, races = list[dict[str, Any]](), list[str]()
+    buffers = program.buffers(homes)
+    for buffer, values in buffers.items():
+        for value, later in zip_longest(values, values[1:]):
+            end = value.end
+            if later is not None and not all(program.is_before(step, later.writer) for step in value.steps):
+                end = max(end, later.start + 1)
+                races += program.races(value, later)
+            rows.append({"id": value.name, "size": value.size, "start": value.start, "end": end, "pools": (buffer,)})
+    if not rows:
+        raise FormatError("plan: must have values of the model in buffers that are allocated, got none")
+    pools = [{"name": buffer, "size": program.size(buffer)} for buffer in buffers]
+    problem = Problem.model_validate({"buffers": rows, "pools": pools})
+    plan = plan_of(problem, dict.fromkeys(problem.buffers.ids, 0))
+    found = tuple(Finding("race", sentence) for sentence in races[:MAX_LISTED])
+    return Imported(problem, warnings=found, own_peak=sum(map(program.size, buffers)), own_plan=plan)
+
+
+def _printed(text: str) -> tuple[dict[str, str], list[list[_Step]]]:
+    """Return the value whose buffer each planned value uses, and the steps of each stream."""
+    values, streams = dict[int, re.Match[str]](), list[list[_Step]]()
+    for line in text.splitlines():
+        match = _LINE.fullmatch(line.strip())
+        if match is None:
+            continue
+        if match["value"] is not None:
+            values[int(match["value"])] = match
+        elif match["stream"] is not None:
+            streams.append([])
+        elif streams:
+            node = None if match["node"] is None else (int(match["node"]), match["label"] or "")
+            awaited, activated = (None if each is None else int(each) for each in match.group("awaited", "activated"))
+            streams[-1].append(_Step(len(streams) - 1, len(streams[-1]), node, activated, awaited))
+    homes = {}
+    for match in values.values():
+        at, seen = match, {match["value"]}
+        while at["kind"] == "Reuse":
+            reused = int(at["reused"] or -1)
+            if reused not in values or values[reused]["value"] in seen:
+                rule = "must reuse the buffer of another value of the plan"
+                raise FormatError(f"value {shown(match['name'])}: {rule}, got {at['reused']}")
+            at = values[reused]
+            seen.add(at["value"])
+        if at["kind"] == "Share":
+            raise FormatError(f"value {shown(match['name'])}: must say whose buffer it is in, got Share")
+        if at["kind"] not in _UNPLANNED:
+            homes[match["name"]] = at["name"]
+    return homes, streams
+
+
+class _Program:
+    """The steps of all streams in one consistent order, with the values that nodes read and write."""
+
+    def __init__(self, graph: GraphProto, streams: Sequence[Sequence[_Step]], options: ModelOptions) -> None:
+        self.scope = GraphNames(graph, None, "")
+        self.values = Values(graph, OperationsDraft(None, (), options, options.alignment or 1))
+        self.inputs, self.outputs = ({row.name for row in rows} for rows in (graph.input, graph.output))
+        by_name = {node.name: node for node in graph.node if node.name}
+        self.nodes: dict[_Step, NodeProto] = {}
+        for step in chain.from_iterable(streams):
+            if step.node is not None:
+                number, name = step.node
+                node = by_name.get(name) or (graph.node[number] if number < len(graph.node) and not name else None)
+                if node is None:
+                    rule = "must be one of the model, as optimized_model_filepath saves it"
+                    raise FormatError(f"node {shown(name or number)}: {rule}")
+                self.nodes[step] = node
+        if sum(map(len, streams)) * len(streams) > MOST_USES:
+            raise FormatError(f"streams: must have at most {MOST_USES} steps times streams, got more")
+        self.makers = {name: step for step, node in self.nodes.items() for name in node.output if name}
+        self.order: list[_Step] = []
+        self.clocks: list[list[int]] = []
+        self._run(streams)
+        self.writer = {name: k for k, step in enumerate(self.order) for name in self._node(step, "output")}
+        self.readers: dict[str, list[int]] = {}
+        for k, step in enumerate(self.order):
+            for name in self._node(step, "input"):
+                self.readers.setdefault(name, []).append(k)
+
+    def _node(self, step: _Step, ends: str) -> list[str]:
+        """Return the values that a step's node reads (also in subgraphs), or writes."""
+        if (node := self.nodes.get(step)) is None:
+            return []
+        inside = (
+            name for _, graph in subgraphs(node) for each in graphs_of(graph) for row in each.node for name in row.input
+        )
+        return [name for name in (*getattr(node, ends), *(inside if ends == "input" else ())) if name]
+
+    def _run(self, streams: Sequence[Sequence[_Step]]) -> None:
+        """Order all steps after those that they wait for; raises FormatError if that is impossible."""
+        done: dict[object, int] = {}
+        heads = [0] * len(streams)
+        total = sum(map(len, streams))
+        while len(self.order) < total:
+            before = len(self.order)
+            for s, stream in enumerate(streams):
+                while heads[s] < len(stream):
+                    step = stream[heads[s]]
+                    waits: list[object] = [
+                        self.makers[name] for name in self._node(step, "input") if name in self.makers
+                    ]
+                    waits += [] if step.awaited is None else [step.awaited]
+                    if any(each not in done for each in waits):
+                        break
+                    clock = [0] * len(streams)
+                    for k in (*(done[each] for each in waits), *([done[stream[heads[s] - 1]]] if heads[s] else ())):
+                        clock = [max(pair) for pair in zip(clock, self.clocks[k], strict=True)]
+                    heads[s] += 1
+                    clock[s] = heads[s]
+                    done[step] = len(self.order)
+                    if step.activated is not None:
+                        done[step.activated] = len(self.order)
+                    self.order.append(step)
+                    self.clocks.append(clock)
+            if len(self.order) == before:
+                raise FormatError("streams: must not wait for one another for ever, and run nodes behind their sources")
+
+    def is_before(self, one: int, other: int | None) -> bool:
+        """Return True if a step has surely ended before another begins, independent of other streams."""
+        return other is not None and one != other and self.clocks[other][self.order[one].stream] > self.order[one].place
+
+    def races(self, value: _Value, later: _Value) -> Iterator[str]:
+        """Yield a sentence if another stream may still use a value while a later one overwrites it."""
+        if later.writer is None:
+            return
+        stream = self.order[later.writer].stream
+        if others := {self.order[step].stream for step in value.steps if not self.is_before(step, later.writer)} - {
+            stream
+        }:
+            used = f"which stream {min(others)} uses, and neither waits for the other"
+            yield f"stream {stream} writes {shown(later.name)} over the bytes of {shown(value.name)}, {used}"
+
+    def size(self, name: str) -> int:
+        """Return the bytes of a value; raises FormatError if its type or shape is unknown."""
+        return self.values.size(self.scope, name, "the plan")
+
+    def buffers(self, homes: Mapping[str, str]) -> dict[str, list[_Value]]:
+        """Return the contents of each buffer, in the order of writing."""
+        values = dict[str, _Value]()
+        for name in sorted(homes, key=lambda name: self.writer.get(name, -1)):
+            writer = self.writer.get(name)
+            if writer is None and name not in self.inputs:
+                raise FormatError(f"value {shown(name)}: must be an input or written by a node of the streams")
+            steps = [*([] if writer is None else [writer]), *self.readers.get(name, ())]
+            end = len(self.order) + 1 if name in self.outputs else max(steps, default=-1) + 1
+            value = _Value(name, self.size(name), writer, steps, end)
+            source = next((values[each] for each in self._sources(value, homes, values)), None)
+            if source is not None:
+                source.steps += steps
+                source.end = max(source.end, end)
+            values[name] = source or value
+        buffers: dict[str, list[_Value]] = {}
+        for name, value in values.items():
+            if value.name == name:
+                buffers.setdefault(homes[name], []).append(value)
+        return buffers
+
+    def _sources(self, value: _Value, homes: Mapping[str, str], values: Mapping[str, _Value]) -> Iterator[str]:
+        """Yield the inputs that the writer of a value may leave in place or overwrite."""
+        if value.writer is None:
+            return
+        node = self.nodes[self.order[value.writer]]
+        for name in node.input:
+            if name not in values or homes.get(name) != homes[value.name]:
+                continue
+            source = values[name]
+            is_last = all(step == value.writer or self.is_before(step, value.writer) for step in source.steps)
+            in_place = (
+                source.writer is not None and source.size == value.size and is_last and source.end <= len(self.order)
+            )
+            if node.op_type in _VIEWS or (in_place and node.op_type not in _APART):
+                yield name

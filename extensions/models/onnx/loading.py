@@ -1,0 +1,275 @@
+"""ONNX files: parsed, functions inlined, open dimensions set, and shapes inferred."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from memplan.planner.errors import MAX_SHOWN, FormatError, Option, OptionError, ProblemError, shown
+from memplan.planner.errors.extras import require
+from memplan.planner.liveness.expansion import MAX_EXPANDED
+from memplan.extensions.shapes.symbols.numbers import SymbolicNumber, SymbolicNumbers
+from memplan.extensions.shapes.symbols.reading import read
+from memplan.planner.foreign.imported import OpenSizesError
+from memplan.planner.foreign.model_options import ModelOptions, Size
+from memplan.extensions.models.onnx.model import graphs_of, is_form, shape_of, subgraphs
+from memplan.extensions.models.onnx.shapes import NodeShapes
+
+if TYPE_CHECKING:
+    from onnx import GraphProto, ModelProto, NodeProto, ValueInfoProto
+
+
+@dataclass(frozen=True)
+class OnnxModel:
+    """A model with all inferable shapes, and the reasons why other values have none.
+
+    Sizes that are expressions are names of dimensions, written by `numbers`.
+    """
+
+    model: ModelProto
+    causes: Mapping[str, str] = field(default_factory=dict)
+    numbers: SymbolicNumbers | None = None
+
+
+def load(data: bytes, options: ModelOptions) -> OnnxModel:
+    """Return a model with all inferable shapes.
+
+    Raises FormatError if it is no model or has inputs of unknown sizes, and OptionError for names of dimensions or
+    inputs that it does not have.
+    """
+    model = parsed(data)
+    from onnx import inliner, shape_inference
+
+    numbers = next((each.numbers for each in options.dims.values() if isinstance(each, SymbolicNumber)), None)
+    give_sizes(model.graph, [value for graph in graphs_of(model.graph) for value in _values(graph)], options, numbers)
+    if numbers is not None:
+        # Imported here: few models are read for all values.
+        from memplan.extensions.models.onnx.symbolic_shapes import SymbolicShapes
+
+        model = inliner.inline_local_functions(model) if model.functions else model
+        return OnnxModel(model, SymbolicShapes(model, numbers).causes, numbers)
+    try:
+        if model.functions:
+            model = inliner.inline_local_functions(model)
+            _refuse_broken_texts(model)
+        inferred = shape_inference.infer_shapes(model)
+    except (shape_inference.InferenceError, RuntimeError, ValueError, TypeError, IndexError, MemoryError):
+        inferred = model  # node after node, what is wrong or unknown has a place
+    if not _lacks_sizes(inferred.graph):
+        return OnnxModel(inferred)
+    return OnnxModel(inferred, NodeShapes(inferred).causes)
+
+
+def parsed(data: bytes) -> ModelProto:
+    """Return a parsed model; raises FormatError for another file, or one that is too large."""
+    require("an ONNX model", ("onnx",))
+    import onnx
+    from google.protobuf.message import DecodeError
+
+    try:
+        model = onnx.load_model_from_string(data)
+    except (DecodeError, RecursionError):
+        is_text = all(32 <= byte < 127 or byte in b"\t\r\n" for byte in data[:99])
+        kind = "text" if is_text else f"{len(data):,} bytes that do not parse: are they cut short?"
+        raise FormatError(f"model: must be an ONNX model, as onnx.save writes it, got {kind}") from None
+    if not model.HasField("graph") or not model.ir_version:
+        raise FormatError("model: must be an ONNX model with a graph, got no graph: is it of another kind, as Core ML?")
+    _refuse_broken_texts(model)
+    _refuse_too_many(model)
+    return model
+
+
+def _lacks_sizes(whole: GraphProto) -> bool:
+    """Return True if a needed size is unknown."""
+    for graph in graphs_of(whole):
+        shapes = {value.name: shape_of(value.type) for value in _values(graph)}
+        read = {name for node in graph.node for name in node.input} | {value.name for value in graph.output}
+        for name in read.intersection(name for node in graph.node for name in node.output):
+            value_size = shapes.get(name)
+            if value_size is None or not all(isinstance(size, int) for size in value_size):
+                return True
+    return False
+
+
+def _refuse_broken_texts(model: ModelProto) -> None:
+    """Raise FormatError for names that are not UTF-8, which the parser returns as bytes."""
+    for graph in graphs_of(model.graph):
+        names = [graph.name, *(tensor.name for tensor in graph.initializer)]
+        names += [sparse.values.name for sparse in graph.sparse_initializer]
+        for value in _values(graph):
+            names += [value.name, *(dim.dim_param for dim in value.type.tensor_type.shape.dim)]
+        for node in graph.node:
+            names += [node.name, node.op_type, node.domain, *node.input, *node.output]
+        for name in names:
+            if not isinstance(name, str):
+                raise FormatError(f"model: must have names in UTF-8, got {shown(name)}")
+
+
+def _values(graph: GraphProto) -> Iterator[ValueInfoProto]:
+    yield from graph.input
+    yield from graph.value_info
+    yield from graph.output
+
+
+def _refuse_too_many(model: ModelProto) -> None:
+    """Raise FormatError for a model with too many nodes after inlining its functions."""
+    bodies = {(function.domain, function.name): function.node for function in model.functions}
+    counts: dict[tuple[str, str], int] = {}
+    running: list[tuple[str, str]] = []
+
+    def count(nodes: list[NodeProto]) -> int:
+        total = 0
+        for node in nodes:
+            total += 1 + sum(count(list(inner.node)) for _, inner in subgraphs(node))
+            key = (node.domain, node.op_type)
+            if key in bodies:
+                total += counted(key)
+        return total
+
+    def counted(key: tuple[str, str]) -> int:
+        if key in running or len(running) >= 50:
+            raise FormatError(
+                f"model.functions: must not call themselves, or too many others inside, got {shown(key[1])}"
+            )
+        if key not in counts:
+            running.append(key)
+            counts[key] = count(list(bodies[key]))
+            running.pop()
+        return counts[key]
+
+    for key in bodies:
+        counted(key)
+    total = count(list(model.graph.node))
+    if total > MAX_EXPANDED:
+        raise FormatError(
+            f"model: must have at most {MAX_EXPANDED} nodes, those of its functions included, got {total}"
+        )
+
+
+_MOST_DIMENSIONS = 1000
+_WORD = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+_COMPUTED = re.compile(r"[\w()]+(?:(?:\s*(?:\+|\*|//)\s*|\s+-\s+)[\w()]+)+", re.ASCII)
+"""The name of a dimension computed from others; a name with a dash is a plain name."""
+_IMAGE_SIDE = 224
+"""The suggested height and width of images, common for classifiers."""
+
+
+def give_sizes(
+    graph: GraphProto, values: Iterable[ValueInfoProto], options: ModelOptions, numbers: SymbolicNumbers | None = None
+) -> None:
+    """Set the sizes of named dimensions in all values, and of unnamed ones in inputs.
+
+    Raises OptionError for names that the model does not have. If inputs still lack sizes, raises FormatError, whose
+    sentence lists the options that set them.
+    """
+    fixed_sizes = {name: size for name, size in options.dims.items() if not isinstance(size, tuple)}
+    named = {""}
+    for value in values:
+        dims = value.type.tensor_type.shape.dim
+        if len(dims) > _MOST_DIMENSIONS:
+            raise FormatError(f"value {shown(value.name)}: must have at most {_MOST_DIMENSIONS} dimensions")
+        for k, dim in enumerate(dims):
+            if dim.HasField("dim_value") and dim.dim_value < 0:  # some exporters write -1 for an open dimension
+                dim.ClearField("dim_value")
+            name = dim.dim_param if dim.HasField("dim_value") else dim_name(value, k)
+            named |= {dim.dim_param, *words_in(name).intersection(fixed_sizes)}
+            if (size := _size(name, fixed_sizes, numbers)) is None:
+                continue
+            if isinstance(size, SymbolicNumber):
+                dim.dim_param = size.numbers.text(size)
+            else:
+                dim.dim_value = size
+    if unknown := [name for name in fixed_sizes if name not in named]:
+        names = ", ".join(sorted(named - {""})[:MAX_SHOWN]) or "none"
+        raise OptionError.of("dims", f"must be a dimension that the model names ({names}), got {shown(unknown[0])}")
+    constants = {tensor.name for tensor in graph.initializer}
+    inputs = {value.name: value for value in graph.input if value.name not in constants}
+    for name, sizes in options.dims.items():
+        if isinstance(sizes, tuple):
+            _give_shape(inputs, name, sizes)
+    _request_sizes([value for value in inputs.values() if value.type.WhichOneof("value") == "tensor_type"])
+
+
+def _size(name: str, dims: Mapping[str, int], numbers: SymbolicNumbers | None) -> int | None:
+    """Return the size of a dimension by its name or by an expression such as `past + 1`; or None."""
+    if name in dims or not words_in(name).issubset(dims):
+        return dims.get(name)
+    text = _WORD.sub(lambda found: f"({dims[found[0]]})", name)
+    numbers = numbers or SymbolicNumbers({})
+    try:
+        return numbers.of(read(text, numbers.space, "dim"))
+    except ProblemError:
+        return None
+
+
+def open_names(graph: GraphProto) -> list[str]:
+    """Return the names of input dimensions in order, without computed ones."""
+    constants = {tensor.name for tensor in graph.initializer}
+    inputs = [value for value in graph.input if value.name not in constants]
+    words = (
+        word
+        for value in inputs
+        for k, dim in enumerate(value.type.tensor_type.shape.dim)
+        if not dim.HasField("dim_value") or dim.dim_value < 0
+        for word in sorted(words_in(dim_name(value, k)))
+    )
+    return list(dict.fromkeys(words))
+
+
+def words_in(name: str) -> set[str]:
+    """Return the names in a computed dimension, `past` in `past + 1`, or else the name itself."""
+    return set(_WORD.findall(name)) if _COMPUTED.fullmatch(name) else {name}
+
+
+def dim_name(value: ValueInfoProto, axis: int) -> str:
+    """Return the name of a dimension; an unnamed one is named after its value and position: `image.2`."""
+    name = value.type.tensor_type.shape.dim[axis].dim_param
+    return name if name.strip("?, ") else f"{value.name}.{axis}"
+
+
+def _give_shape(inputs: Mapping[str, ValueInfoProto], name: str, sizes: tuple[int, ...]) -> None:
+    if name not in inputs:
+        names = ", ".join(sorted(inputs)[:MAX_SHOWN]) or "none"
+        raise OptionError.of("dims", f"must be of an input of the model ({names}), got {shown(name)}")
+    kind = inputs[name].type.tensor_type
+    dims = list(kind.shape.dim)
+    shape = ",".join(str(dim.dim_value) if dim.HasField("dim_value") else "?" for dim in dims)
+    fits = not kind.HasField("shape") or len(dims) == len(sizes)
+    pairs = zip(dims, sizes, strict=False)
+    if not fits or any(dim.HasField("dim_value") and dim.dim_value != size for dim, size in pairs):
+        got = ",".join(map(str, sizes))
+        raise OptionError.of("dims", f"must fit what the model says of {shown(name)} ({shape}), got {got}")
+    del kind.shape.dim[:]
+    for size in sizes:
+        kind.shape.dim.add(dim_value=size)
+
+
+def _request_sizes(inputs: list[ValueInfoProto]) -> None:
+    """Raise FormatError for inputs without sizes, with an option for each dimension's name or input."""
+    dims: dict[str, Size] = {}
+    shapes: dict[str, Size] = {}
+    without: list[str] = []
+    for value in inputs:
+        kind = value.type.tensor_type
+        rows = list(kind.shape.dim)
+        missing = [k for k, dim in enumerate(rows) if not (dim.HasField("dim_value") or is_form(dim.dim_param))]
+        if not kind.HasField("shape"):
+            without.append(value.name)
+        elif all(rows[k].dim_param.isprintable() and rows[k].dim_param.strip("?, ") for k in missing):
+            dims.update((rows[k].dim_param, _proposed(k, len(rows))) for k in missing if "," not in rows[k].dim_param)
+            missing = [k for k in missing if "," in rows[k].dim_param]
+        if missing:
+            pairs = ((dim.HasField("dim_value"), dim.dim_value, _proposed(k, len(rows))) for k, dim in enumerate(rows))
+            shapes[value.name] = tuple(size if is_given else -proposed for is_given, size, proposed in pairs)
+    if without:
+        rule = f"inputs: must have a number of dimensions, got none for {shown(without[0])}; give its shape, as in "
+        raise FormatError((rule, Option("dims", f"{without[0]}=1,3,{_IMAGE_SIDE},{_IMAGE_SIDE}")))
+    if dims or shapes:
+        names = [*(f"dimension {shown(name)}" for name in dims), *(f"a size of {shown(name)}" for name in shapes)]
+        raise OpenSizesError(f"inputs: must have sizes, got {', '.join(names[:MAX_SHOWN])} open", dims | shapes)
+
+
+def _proposed(axis: int, rank: int) -> int:
+    return _IMAGE_SIDE if rank == 4 and axis >= 2 else 1

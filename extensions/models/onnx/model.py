@@ -1,0 +1,101 @@
+"""ONNX models as protobuf messages: nested graphs, node names, value shapes, type sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from memplan.planner.errors import shown
+from memplan.planner.operations.graph_facts import bits_of
+from memplan.planner.foreign.vocabulary import types_by_number
+
+if TYPE_CHECKING:
+    from onnx import GraphProto, NodeProto, TypeProto
+
+DTYPES = types_by_number("""
+- float32 uint8 int8 uint16 int16 int32 int64 - bool float16 float64 uint32 uint64 complex64 complex128 bfloat16
+float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz uint4 int4 float4_e2m1 float8_e8m0 uint2 int2
+""")
+"""Maps TensorProto.DataType to element types; strings (8) have none."""
+BITS = {number: bits_of(name) or 0 for number, name in DTYPES.items()}
+_TAKEN = "memplan_taken"
+
+
+FORM = "="
+"""The prefix for names of dimensions that are expressions, which no model uses."""
+
+
+def is_form(size: str) -> bool:
+    """Return True for the name of a dimension that is an expression over symbols."""
+    return size.startswith(FORM)
+
+
+def node_name(node: NodeProto, k: int) -> str:
+    """Return the name of a node at a position of its graph."""
+    op = node.op_type if node.op_type.isprintable() and len(node.op_type) <= 60 else shown(node.op_type)
+    return f"node {shown(node.name)} ({op})" if node.name else f"node[{k}] ({op})"
+
+
+def subgraphs(node: NodeProto) -> Iterator[tuple[str, GraphProto]]:
+    """Yield the graphs in a node's attributes, with the attributes' names."""
+    for attribute in node.attribute:
+        if attribute.HasField("g"):
+            yield attribute.name, attribute.g
+        for graph in attribute.graphs:
+            yield attribute.name, graph
+
+
+def take_branch(node: NodeProto, label: str) -> None:
+    """Mark the branch of an If that surely runs."""
+    node.attribute.add(name=_TAKEN, s=label.encode())
+
+
+def taken_branch(node: NodeProto) -> str | None:
+    """Return the branch of an If that surely runs; None if it is unknown."""
+    return next((row.s.decode() for row in node.attribute if row.name == _TAKEN), None)
+
+
+def graphs_of(graph: GraphProto) -> Iterator[GraphProto]:
+    """Yield a graph and all graphs inside it."""
+    stack = [graph]
+    while stack:
+        top_graph = stack.pop()
+        yield top_graph
+        stack += [inner for node in top_graph.node for _, inner in subgraphs(node)]
+
+
+def shape_of(kind: TypeProto) -> tuple[int | str | None, ...] | None:
+    """Return a tensor's dimensions (a size, a name, or None if unknown); None without a shape."""
+    if not kind.HasField("tensor_type") or not kind.tensor_type.HasField("shape"):
+        return None
+    dims = kind.tensor_type.shape.dim
+    return tuple(dim.dim_value if dim.HasField("dim_value") else dim.dim_param or None for dim in dims)
+
+
+def type_of(data_type: int, dims: Sequence[int | str]) -> TypeProto:
+    """Return a tensor type whose sizes are numbers or names."""
+    from onnx import helper
+
+    rows = [size if isinstance(size, str) else int(size) for size in dims]
+    kind: TypeProto = helper.make_tensor_type_proto(data_type, rows)
+    return kind
+
+
+def stacked(kind: TypeProto, first: int | str | None, *, is_apart: bool = False) -> TypeProto:
+    """Return the type of `first` stacked tensors; with `is_apart`, of one of the stacked tensors."""
+    from onnx import helper
+
+    shape = shape_of(kind)
+    rows = None if shape is None else list(shape[1:]) if is_apart else [first, *shape]
+    kind_of_rows: TypeProto = helper.make_tensor_type_proto(kind.tensor_type.elem_type, rows)
+    return kind_of_rows
+
+
+def is_known(kind: TypeProto | None) -> bool:
+    """Return True for a tensor with known sizes, and for other values."""
+    if kind is None or kind.WhichOneof("value") is None:
+        return False
+    shape = shape_of(kind)
+    if shape is None:
+        return not kind.HasField("tensor_type")
+    return all(size is not None and (size >= 0 if isinstance(size, int) else is_form(size)) for size in shape)

@@ -1,0 +1,260 @@
+"""ONNX models: each value is a buffer, its lifetime given by the order of nodes.
+
+Nodes of nothing but constants give constants, as runtimes compute them once; initializers and these lie apart. Both
+branches of an If write its outputs. The state of a Loop or Scan lies in its outputs, and each iteration ends with
+copying the new state there. Buffers are aligned to 64 bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from memplan.planner.errors import FormatError, shown
+from memplan.planner.model.finding import Finding
+from memplan.extensions.shapes.symbols.space import SymbolRange
+from memplan.planner.foreign.draft import OperationsDraft
+from memplan.planner.foreign.imported import Imported, once_computed
+from memplan.planner.foreign.model_options import ModelOptions
+from memplan.extensions.models.onnx.facts import BY_CHANCE, STANDARD, OnnxFacts
+from memplan.extensions.models.onnx.loading import load, open_names, parsed
+from memplan.extensions.models.onnx.model import node_name, subgraphs, taken_branch
+from memplan.extensions.models.onnx.values import GraphNames, Values
+
+if TYPE_CHECKING:
+    from onnx import GraphProto, NodeProto
+
+ALIGNMENT = 64
+_VIEWS = {"Reshape", "Squeeze", "Unsqueeze", "Flatten", "Identity"}
+# Numbers of TensorProto.DataType.
+_INT64, _BOOL = 7, 9
+
+
+def read(data: bytes, options: ModelOptions) -> Imported:
+    """Read a model; raises FormatError, and OptionError for unknown dimensions."""
+    loaded = load(data, options)
+    model = loaded.model
+    versions = [row.version for row in model.opset_import if row.domain in STANDARD]
+    program = _Program(model.graph, options, max(versions, default=1))
+    program.values.causes, program.values.numbers = loaded.causes, loaded.numbers
+    program.run()
+    sizes = [program.draft.size(name) for name in program.computed if program.draft.is_declared(name)]
+    warnings = once_computed(
+        sizes, "onnxruntime computes them when a session begins", "a runtime without folding does so in every run"
+    )
+    return program.draft.imported([*program.values.warnings, *_newer(program.version), *warnings])
+
+
+def _newer(version: int) -> Iterator[Finding]:
+    """Warn about an opset whose operators are read like older ones."""
+    from onnx import defs
+
+    newest = defs.onnx_opset_version()
+    if version > newest:
+        what = f"opset {version} is newer than {newest}, the newest that the package onnx knows here"
+        yield Finding("unknown-opset", f"{what}: its operators are read as those of {newest}")
+
+
+def symbols(data: bytes) -> dict[str, SymbolRange]:
+    """Return the names of a model's input dimensions, each with any value from 1; raises FormatError."""
+    return dict.fromkeys(open_names(parsed(data).graph), SymbolRange())
+
+
+class _Program:
+    """The conversion of a graph to operations."""
+
+    def __init__(self, graph: GraphProto, options: ModelOptions, version: int) -> None:
+        self.graph, self.version = graph, version
+        results = dict.fromkeys(value.name for value in graph.output)
+        self.draft = OperationsDraft(graph.name or None, results, options, options.alignment or ALIGNMENT)
+        self.values = Values(graph, self.draft)
+        self.source: tuple[int, ...] = ()
+        self.computed: set[str] = set()
+
+    def run(self) -> None:
+        """Convert the graph, with the program's inputs and outputs."""
+        scope = GraphNames(self.graph, None, "")
+        self.values.add_initializers(self.graph, scope)
+        for value in self.graph.input:
+            if value.name not in scope.ids:
+                self.values.declare(scope, value.name, "the inputs", "param")
+        self._nodes(self.graph, scope)
+        for name in self.draft.results:
+            name_ = scope.id_of(name, "the outputs")
+            if name_ in self.values.constants:
+                self.draft.declare(name, self.values.size(scope, name, "the outputs"))
+                self.draft.operation("copy", self.values.operands([name_]), [name])
+
+    def _nodes(self, graph: GraphProto, scope: GraphNames) -> None:
+        facts = OnnxFacts(graph, self.version)
+        for k, node in enumerate(graph.node):
+            around, self.source = self.source, (*self.source, k)
+            row = facts.of_node(node, self.source, scope.shape)
+            with self.draft.drawing(row, has_effects=node.op_type in BY_CHANCE):
+                self._node(node, k, scope)
+            self.source = around
+
+    def _node(self, node: NodeProto, k: int, scope: GraphNames) -> None:
+        what = node_name(node, k)
+        inputs = [scope.id_of(name, what) for name in node.input if name]
+        outputs = [name for name in node.output if name]
+        if self._is_constant(node, inputs, scope):
+            for name in outputs:
+                self.values.add_constant(scope, name, self.values.size_if_known(scope, name))
+                if inputs:
+                    self.computed.add(scope.ids[name])
+        elif node.op_type == "If" and node.domain in STANDARD:
+            self._if(node, what, inputs, scope)
+        elif node.op_type == "Loop" and node.domain in STANDARD:
+            self._loop(node, what, scope)
+        elif node.op_type == "Scan" and node.domain in STANDARD:
+            self._scan(node, what, inputs, scope)
+        elif next(subgraphs(node), None) is not None:
+            raise FormatError(f"{what}: must not run graphs of its own: which of them run when is not known here")
+        else:
+            self._plain(node, what, inputs, [name for name in outputs if self.values.declare(scope, name, what)], scope)
+
+    def _plain(self, node: NodeProto, what: str, inputs: list[str], outputs: list[str], scope: GraphNames) -> None:
+        names = [scope.ids[name] for name in outputs]
+        is_view = node.op_type in _VIEWS and node.domain in STANDARD
+        if is_view and len(names) == 1 and node.input and node.input[0] and inputs[0] not in self.values.constants:
+            self.draft.view(node.op_type, inputs[0], names[0])
+        else:
+            self.draft.operation(node.op_type or what, self.values.operands(inputs), names)
+
+    def _is_constant(self, node: NodeProto, inputs: Sequence[str], scope: GraphNames) -> bool:
+        if node.domain not in STANDARD or node.op_type in BY_CHANCE or next(subgraphs(node), None) is not None:
+            return False
+        if node.op_type == "Shape":
+            # Sizes that are expressions are given, too, before the program runs.
+            return bool(node.input) and (bool(self.values.numbers) or scope.shape(node.input[0]) is not None)
+        return node.op_type == "Constant" or (bool(inputs) and all(name in self.values.constants for name in inputs))
+
+    def _if(self, node: NodeProto, what: str, inputs: list[str], scope: GraphNames) -> None:
+        bodies = dict(subgraphs(node))
+        if set(bodies) != {"then_branch", "else_branch"} or not inputs:
+            raise FormatError(f"{what}: must have a condition, then_branch and else_branch")
+        taken = taken_branch(node)
+        targets = [name if name and self.values.declare(scope, name, what, "chosen") else None for name in node.output]
+        drawn = []
+        for label in (taken,) if taken else ("then_branch", "else_branch"):
+            self.draft.begin_block()
+            inner = GraphNames(bodies[label], scope, f"{self._prefix(node, scope)}{label}/")
+            sources = self._body(bodies[label], inner, what, list(bodies).index(label))
+            if len(sources) < len(targets):
+                raise FormatError(f"{what}.{label}: must have {len(targets)} outputs, got {len(sources)}")
+            for source, target in zip(sources, targets, strict=False):
+                if target is not None and source in self.values.constants:
+                    self.draft.operation("copy", self.values.operands([source]), [scope.ids[target]])
+                elif target is not None:
+                    self.draft.hand_out("If", source, scope.ids[target])
+            drawn.append(self.draft.end_block())
+        self.draft.branches(self.values.operands(inputs[:1]), drawn)
+
+    def _loop(self, node: NodeProto, what: str, scope: GraphNames) -> None:
+        body = dict(subgraphs(node)).get("body")
+        if body is None or len(body.input) < 2 or len(node.input) < 2:
+            raise FormatError(f"{what}: must have a body and inputs for its trips and its condition")
+        n_state = len(body.input) - 2
+        initial = [scope.id_of(name, what) for name in node.input[2:]]
+        if len(initial) != n_state or len(body.output) < 1 + n_state:
+            raise FormatError(f"{what}: must have as many states as its body ({n_state}), got {len(initial)}")
+        control = [scope.id_of(name, what) for name in node.input[:2] if name]
+        inner = GraphNames(body, scope, self._prefix(node, scope))
+        state, stacked = self._state(node, what, inner, [value.name for value in body.input[2:]], initial, scope)
+        condition = body.input[1].name
+        self.values.declare(inner, condition, what, "carried", size=self.values.bytes_of(what, (), _BOOL))
+        state.insert(0, inner.ids[condition])
+        self.draft.operation(node.op_type, self.values.operands([*control, *initial]), [*state, *stacked])
+        self.draft.begin_block()
+        trip = body.input[0].name
+        self.values.declare(inner, trip, what, size=self.values.bytes_of(what, (), _INT64))
+        self.draft.operation("Loop", (), [inner.ids[trip]])
+        self._iterate(what, inner, body, state, stacked)
+
+    def _scan(self, node: NodeProto, what: str, inputs: list[str], scope: GraphNames) -> None:
+        body = dict(subgraphs(node)).get("body")
+        count = next((row.i for row in node.attribute if row.name == "num_scan_inputs"), 0)
+        n_state = len(inputs) - count
+        if (
+            body is None
+            or not 1 <= count <= len(inputs)
+            or len(body.input) != len(inputs)
+            or len(body.output) < n_state
+        ):
+            raise FormatError(
+                f"{what}: must have a body of {len(inputs)} inputs, num_scan_inputs ({count}) of them scanned"
+            )
+        if self.version < 9:
+            raise FormatError(f"{what}: must be of opset 9 or later, got {self.version}")
+        inner = GraphNames(body, scope, self._prefix(node, scope))
+        names = [value.name for value in body.input]
+        state, stacked = self._state(node, what, inner, names[:n_state], inputs[:n_state], scope)
+        self.draft.operation("Scan", self.values.operands(inputs[:n_state]), [*state, *stacked])
+        self.draft.begin_block()
+        elements = [inner.ids[name] for name in names[n_state:] if self.values.declare(inner, name, what)]
+        self.draft.operation("Scan", self.values.operands(inputs[n_state:]), elements)
+        self._iterate(what, inner, body, state, stacked)
+
+    def _state(
+        self,
+        node: NodeProto,
+        what: str,
+        inner: GraphNames,
+        names: Sequence[str],
+        initial: Sequence[str],
+        scope: GraphNames,
+    ) -> tuple[list[str], list[str]]:
+        """Declare a loop's state, which lies in its outputs, and its stacked results; return the ids of both."""
+        outputs = [*node.output, *[""] * len(names)]
+        state = []
+        for name, output, source in zip(names, outputs, initial, strict=False):
+            sizes = (
+                self.values.size_if_known(inner, name),
+                self.values.size_if_known(scope, output),
+                self.values.size_of(source),
+            )
+            size = next((size for size in sizes if size is not None), None)
+            home, home_name = (scope, output) if output else (inner, name)
+            self.values.declare(home, home_name, what, "carried", size=size)
+            if output:
+                inner.bind(name, scope.ids[output], what)
+            state.append(inner.ids[name])
+        names_of_state = [
+            name for name in node.output[len(names) :] if name and self.values.declare(scope, name, what, "carried")
+        ]
+        return state, [scope.ids[name] for name in names_of_state]
+
+    def _iterate(
+        self, what: str, inner: GraphNames, body: GraphProto, state: Sequence[str], stacked: Sequence[str]
+    ) -> None:
+        """Convert the end of an iteration, which copies the new state, and close the loop."""
+        sources = self._body(body, inner, what)
+        if len(sources) < len(state) + len(stacked):
+            raise FormatError(f"{what}: must have a body of {len(state) + len(stacked)} outputs, got {len(sources)}")
+        moves: dict[str, str] = {}
+        for source, target in zip(sources, state, strict=False):
+            size, room = self.values.size_of(source), self.values.size_of(target) or 0
+            if size is not None and size > room:
+                raise FormatError(f"{what}: must keep the size of its state {shown(target)} ({room} bytes), got {size}")
+            if source in state and source != target:  # it must not be overwritten before it is copied
+                aside = self.values.free_id(f"{inner.prefix}next {target}")
+                self.draft.declare(aside, size or 0)
+                self.draft.operation("copy", [source], [aside])
+                source = aside
+            if source != target:
+                moves[target] = source
+        inputs = self.values.operands([*moves.values(), *sources[len(state) :]])
+        self.draft.operation("next", [*inputs, *stacked], [*moves, *stacked])
+        self.draft.loop(self.draft.end_block(), None)
+
+    def _body(self, graph: GraphProto, inner: GraphNames, what: str, k: int = 0) -> list[str]:
+        """Convert subgraph k of a node; return the ids of its outputs."""
+        self.values.add_initializers(graph, inner)
+        around, self.source = self.source, (*self.source, k)
+        self._nodes(graph, inner)
+        self.source = around
+        return [inner.id_of(value.name, what) for value in graph.output]
+
+    def _prefix(self, node: NodeProto, scope: GraphNames) -> str:
+        return f"{scope.prefix}{node.name or next(iter(node.output), node.op_type)}/"

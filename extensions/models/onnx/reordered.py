@@ -1,0 +1,78 @@
+"""ONNX models with reordered nodes, also in subgraphs, and nothing else changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from memplan.planner.errors import FormatError, InvalidPlanError
+from memplan.planner.foreign.sequence import ReorderedFile, Where
+from memplan.extensions.models.new_order import new_order
+from memplan.extensions.models.onnx.facts import BY_CHANCE
+from memplan.extensions.models.onnx.loading import parsed
+from memplan.extensions.models.onnx.model import graphs_of, subgraphs
+
+if TYPE_CHECKING:
+    from onnx import GraphProto, ModelProto, NodeProto
+
+
+def with_orders(data: bytes, orders: Mapping[Where, Sequence[int]]) -> ReorderedFile:
+    """Return a model with its nodes in the orders given for each graph; unknown fields are preserved.
+
+    The main graph is at (), the k-th graph of its node v at (v, k), and so on. Raises FormatError for a model with
+    functions, whose nodes are in several places, and OperationsError for orders that are wrong.
+    """
+    model = parsed(data)
+    if model.functions:
+        raise FormatError("model.functions: must be empty where nodes get another order: inline them first")
+    if not _reorder(model.graph, orders, ()):
+        return ReorderedFile(data)
+    written: bytes = model.SerializeToString()
+    if _sorted(parsed(written)) != _sorted(parsed(data)):
+        raise InvalidPlanError("model.graph: must have the same nodes in another order")
+    return ReorderedFile(written)
+
+
+def _reorder(graph: GraphProto, orders: Mapping[Where, Sequence[int]], where: Where) -> bool:
+    """Reorder the nodes of a graph and its subgraphs; return True if any moved."""
+    reads, writes = [[*_names_read(node)] for node in graph.node], [[*filter(None, node.output)] for node in graph.node]
+    order = new_order(orders.get(where, ()), reads, writes, {v for v, node in enumerate(graph.node) if _draws(node)})
+    inside = [
+        _reorder(inner, orders, (*where, v, k))
+        for v, node in enumerate(graph.node)
+        for k, (_, inner) in enumerate(subgraphs(node))
+    ]
+    rank = {v: place for place, v in enumerate(order)}
+    places = iter([rank[v] for v in range(len(order))])
+    graph.node.sort(key=lambda _: next(places))
+    return any(inside) or list(order) != list(range(len(order)))
+
+
+def _nodes_in(node: NodeProto) -> Iterator[NodeProto]:
+    """Yield a node, and all nodes in its subgraphs."""
+    yield node
+    for _, inner in subgraphs(node):
+        for graph in graphs_of(inner):
+            yield from graph.node
+
+
+def _names_read(node: NodeProto) -> Iterator[str]:
+    """Yield the names that a node and its subgraphs read, possibly from its own graph."""
+    for each in _nodes_in(node):
+        yield from filter(None, each.input)
+    for _, inner in subgraphs(node):
+        for graph in graphs_of(inner):
+            yield from (value.name for value in graph.output)
+
+
+def _draws(node: NodeProto) -> bool:
+    """Return True for a node that draws random numbers, directly or in a subgraph."""
+    return any(each.op_type in BY_CHANCE for each in _nodes_in(node))
+
+
+def _sorted(model: ModelProto) -> bytes:
+    """Return the bytes of a model with sorted nodes, which no reordering changes."""
+    for graph in reversed([*graphs_of(model.graph)]):
+        graph.node.sort(key=lambda node: node.SerializeToString(deterministic=True))
+    content: bytes = model.SerializeToString(deterministic=True)
+    return content

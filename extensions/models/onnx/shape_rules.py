@@ -1,0 +1,265 @@
+"""Rules for ONNX operators' output sizes that are computed from input sizes: sums, products, quotients.
+
+Each rule works on whole numbers, plain ones and such that follow from symbols. Operators whose sizes are those of their
+inputs need none: ONNX's own inference hands on names of dimensions.
+Source: onnx 1.23, Operators.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import reduce
+from operator import mul
+from typing import Any
+
+from memplan.extensions.shapes.symbols.numbers import largest, least
+
+_TO_THE_END = 2**31 - 1
+"""The least end of a slice that means the end of any dimension, as Slice defines."""
+_FINEST = 64
+"""The largest denominator of a Resize factor for which all runtimes round equally."""
+Shape = list[int]
+
+
+class OpenShapeError(Exception):
+    """The shape does not follow from the known facts about the inputs."""
+
+
+@dataclass(frozen=True)
+class NodeFacts:
+    """The known facts of a node: shapes and numbers of inputs by position, attributes, outputs.
+
+    `version` is that of the standard operators.
+    """
+
+    shapes: Sequence[Shape | None]
+    numbers: Sequence[Any]
+    attributes: Mapping[str, Any]
+    outputs: int
+    version: int
+
+    def shape(self, place: int) -> Shape:
+        """Return the shape of an input; raises OpenShapeError."""
+        shape = self.shapes[place] if place < len(self.shapes) else None
+        if shape is None:
+            raise OpenShapeError
+        return shape
+
+    def has(self, place: int) -> bool:
+        """Return True if an input's numbers are known."""
+        return place < len(self.numbers) and self.numbers[place] is not None
+
+    def listed(self, place: int, name: str = "", default: Sequence[int] | None = None) -> Any:
+        """Return the numbers of an input, or of the attribute in older versions; raises OpenShapeError."""
+        if self.has(place):
+            return self.numbers[place].ravel().tolist()
+        is_left_out = place >= len(self.shapes) or self.shapes[place] == [-1]
+        value = self.attributes.get(name, default)
+        if value is None or not is_left_out:
+            raise OpenShapeError
+        return list(value)
+
+
+LEFT_OUT: Shape = [-1]
+"""The shape of an omitted input."""
+
+
+def product(sizes: Sequence[int]) -> int:
+    """Return the product of sizes."""
+    return reduce(mul, sizes, 1)
+
+
+def ceil_div(size: int, divisor: int) -> int:
+    """Return a quotient, rounded up."""
+    return (size + divisor - 1) // divisor
+
+
+def _concat(given: NodeFacts) -> list[Shape]:
+    rows = [given.shape(k) for k in range(len(given.shapes))]
+    axis = given.attributes["axis"]
+    shape = list(rows[0])
+    shape[axis] = sum(row[axis] for row in rows[1:]) + shape[axis]
+    return [shape]
+
+
+def _reshape(given: NodeFacts) -> list[Shape]:
+    shape, wanted = given.shape(0), given.listed(1, "shape")
+    if not given.attributes.get("allowzero"):
+        wanted = [shape[k] if size == 0 else size for k, size in enumerate(wanted)]
+    if -1 in wanted:
+        place = wanted.index(-1)
+        top, bottom = cancelled(shape, [*wanted[:place], *wanted[place + 1 :]])
+        wanted[place] = product(top) // product(bottom)
+    return [wanted]
+
+
+def cancelled(top: Sequence[int], bottom: Sequence[int]) -> tuple[Shape, Shape]:
+    """Cancel the sizes that both lists contain."""
+    rest, rest_of_bottom = list(top), []
+    for size in bottom:
+        if size in rest:
+            rest.remove(size)
+        else:
+            rest_of_bottom.append(size)
+    return rest, rest_of_bottom
+
+
+def _flatten(given: NodeFacts) -> list[Shape]:
+    shape, axis = given.shape(0), given.attributes.get("axis", 1)
+    return [[product(shape[:axis]), product(shape[axis:])]]
+
+
+def _expand(given: NodeFacts) -> list[Shape]:
+    mine, other = given.shape(0), given.listed(1)
+    rank = max(len(mine), len(other))
+    rows = [[1] * (rank - len(row)) + list(row) for row in (mine, other)]
+    shape = []
+    for a, b in zip(*rows, strict=True):
+        if a != 1 and b != 1 and a != b:
+            raise OpenShapeError
+        shape.append(b if a == 1 else a)
+    return [shape]
+
+
+def _slice(given: NodeFacts) -> list[Shape]:
+    shape = list(given.shape(0))
+    starts, ends = given.listed(1, "starts"), given.listed(2, "ends")
+    axes = given.listed(3, "axes", range(len(starts)))
+    steps = given.listed(4, "", [1] * len(starts))
+    for axis, start, end, step in zip(axes, starts, ends, steps, strict=True):
+        shape[axis] = taken(shape[axis], start, end, step)
+    return [shape]
+
+
+def taken(size: int, start: int, end: int, step: int) -> int:
+    """Return the number of elements in a slice; raises OpenShapeError for a negative step."""
+    if step == -1 and start == -1 and end < -(2**31):
+        return size
+    if step < 1:
+        raise OpenShapeError
+    ends = (size if each >= _TO_THE_END else each + size if each < 0 else each for each in (start, end))
+    first, last = (least(largest(each, 0), size) for each in ends)
+    return largest(ceil_div(last - first, step), 0)
+
+
+def _split(given: NodeFacts) -> list[Shape]:
+    shape, axis = given.shape(0), given.attributes.get("axis", 0)
+    if given.has(1) or "split" in given.attributes:
+        parts = given.listed(1, "split")
+    else:
+        whole = ceil_div(shape[axis], given.outputs)
+        parts = [whole] * (given.outputs - 1) + [shape[axis] - whole * (given.outputs - 1)]
+    return [[part if k == axis % len(shape) else size for k, size in enumerate(shape)] for part in parts]
+
+
+def _tile(given: NodeFacts) -> list[Shape]:
+    return [[size * times for size, times in zip(given.shape(0), given.listed(1), strict=True)]]
+
+
+def _pad(given: NodeFacts) -> list[Shape]:
+    shape, pads = list(given.shape(0)), given.listed(1, "pads")
+    axes = given.listed(3, "", range(len(shape)))
+    for k, axis in enumerate(axes):
+        shape[axis] = shape[axis] + pads[k] + pads[k + len(axes)]
+    return [shape]
+
+
+def _range(given: NodeFacts) -> list[Shape]:
+    rows = [given.listed(k)[0] for k in range(3)]
+    if any(isinstance(each, float) and not each.is_integer() for each in rows) or not rows[2]:
+        raise OpenShapeError
+    start, limit, step = (int(each) if isinstance(each, float) else each for each in rows)
+    room = limit - start if step > 0 else start - limit
+    return [[largest(ceil_div(room, abs(step)), 0)]]
+
+
+def _windows(given: NodeFacts) -> list[Shape]:
+    """Return the output sizes of convolutions and poolings."""
+    image = given.shape(0)
+    weight = given.shape(given.attributes["weight"]) if "weight" in given.attributes else None
+    kernel = given.attributes.get("kernel_shape") or (weight or [])[2:]
+    n = len(image) - 2
+    strides, dilations = (given.attributes.get(name) or [1] * n for name in ("strides", "dilations"))
+    pads, auto = given.attributes.get("pads") or [0] * 2 * n, given.attributes.get("auto_pad", b"NOTSET")
+    shape = [image[0], image[1] if weight is None else weight[0]]
+    for k, (size, width, stride, dilation) in enumerate(zip(image[2:], kernel, strides, dilations, strict=True)):
+        if auto in (b"SAME_UPPER", b"SAME_LOWER"):
+            shape.append(ceil_div(size, stride))
+            continue
+        room = size - dilation * (width - 1) - 1 + (0 if auto == b"VALID" else pads[k] + pads[k + n])
+        if given.attributes.get("ceil_mode"):
+            if any(pads) or width < stride:  # a window must not begin in the padding behind
+                raise OpenShapeError
+            shape.append(ceil_div(room, stride) + 1)
+        else:
+            shape.append(room // stride + 1)
+    return [shape] * given.outputs
+
+
+def _transposed(given: NodeFacts) -> list[Shape]:
+    image, weight = given.shape(0), given.shape(1)
+    n, get = len(image) - 2, given.attributes.get
+    if get("output_shape"):
+        raise OpenShapeError
+    strides, dilations, more = (get(name) or [one] * n for name, one in _TRANSPOSED)
+    pads = get("pads") or [0] * 2 * n
+    shape = [image[0], weight[1] * get("group", 1)]
+    for k, size in enumerate(image[2:]):
+        beyond = more[k] + dilations[k] * (weight[2 + k] - 1) + 1 - strides[k]
+        is_same = get("auto_pad", b"")[:4] == b"SAME"
+        if is_same and (beyond < 0 or more[k]):  # then runtimes make other sizes than ONNX's inference
+            raise OpenShapeError
+        shape.append(size * strides[k] + (0 if is_same else beyond - pads[k] - pads[k + n]))
+    return [shape]
+
+
+_TRANSPOSED = (("strides", 1), ("dilations", 1), ("output_padding", 0))
+
+
+def _resize(given: NodeFacts) -> list[Shape]:
+    shape = given.shape(0)
+    if given.attributes.get("axes") or given.attributes.get("keep_aspect_ratio_policy", b"stretch") != b"stretch":
+        raise OpenShapeError
+    if given.has(3) and given.numbers[3].size:
+        return [given.listed(3)]
+    factors = [Fraction(each) for each in given.listed(2 if len(given.shapes) > 2 else 1, "scales")]
+    if len(factors) != len(shape) or any(each.denominator > _FINEST for each in factors):
+        raise OpenShapeError
+    return [[size * each.numerator // each.denominator for size, each in zip(shape, factors, strict=True)]]
+
+
+def _depth_to_space(given: NodeFacts) -> list[Shape]:
+    n, c, *image = given.shape(0)
+    block = given.attributes["blocksize"]
+    return [[n, c // block**2, *(size * block for size in image)]]
+
+
+def _space_to_depth(given: NodeFacts) -> list[Shape]:
+    n, c, *image = given.shape(0)
+    block = given.attributes["blocksize"]
+    return [[n, c * block**2, *(size // block for size in image)]]
+
+
+RULES: Mapping[str, Callable[[NodeFacts], list[Shape]]] = {
+    "Concat": _concat,
+    "Reshape": _reshape,
+    "Flatten": _flatten,
+    "Expand": _expand,
+    "Slice": _slice,
+    "Split": _split,
+    "Tile": _tile,
+    "Pad": _pad,
+    "Range": _range,
+    "ConstantOfShape": lambda given: [given.listed(0)],
+    **dict.fromkeys(("Conv", "ConvInteger", "QLinearConv", "MaxPool", "AveragePool", "LpPool"), _windows),
+    "ConvTranspose": _transposed,
+    "Resize": _resize,
+    "Upsample": _resize,
+    "DepthToSpace": _depth_to_space,
+    "SpaceToDepth": _space_to_depth,
+}
+"""Maps operators to the rules for their output shapes."""
+WEIGHT_OF: Mapping[str, int] = {"Conv": 1, "ConvInteger": 1, "QLinearConv": 3}
+"""Maps convolutions to the position of their weight."""

@@ -1,0 +1,260 @@
+"""Shapes of an ONNX model with expressions over symbols as dimensions, node by node.
+
+An expression stands in a type as the name of a dimension, so that ONNX's own inference hands it on; operators that
+compute sizes have rules. Small tensors of whole numbers are followed as well: shapes, and what is computed of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from memplan.planner.errors import FormatError
+from memplan.extensions.shapes.symbols.numbers import SymbolicNumber, SymbolicNumbers, largest, least
+from memplan.extensions.models.onnx.model import is_known, node_name, type_of
+from memplan.extensions.models.onnx.shape_rules import LEFT_OUT, RULES, WEIGHT_OF, NodeFacts, OpenShapeError
+from memplan.extensions.models.onnx.shapes import Known, NodeShapes, Types
+
+if TYPE_CHECKING:
+    from onnx import ModelProto, NodeProto, TypeProto
+
+Array = np.ndarray[Any, Any]
+_INTEGERS, _REALS = (6, 7), (1, 11)
+"""The types of numbers that sizes have: int32 and int64; integral float32 and float64."""
+
+
+class SymbolicShapes(NodeShapes):
+    """One pass over a model that writes types of values into it, with sizes that may be expressions."""
+
+    def __init__(self, model: ModelProto, numbers: SymbolicNumbers) -> None:
+        self.numbers = numbers
+        self.reals: set[str] = set()
+        super().__init__(model)
+
+    def sizes(self, kind: TypeProto) -> list[int] | None:
+        """Return a tensor's sizes, None if one is unknown."""
+        if not is_known(kind):
+            return None
+        return [
+            dim.dim_value if dim.HasField("dim_value") else self.numbers.written(dim.dim_param) or 0
+            for dim in kind.tensor_type.shape.dim
+        ]
+
+    def dimension(self, size: int) -> int | str:
+        """Return a size in the form of types."""
+        return self.numbers.text(size) if isinstance(size, SymbolicNumber) else int(size)
+
+    def array(self, values: object) -> Array:
+        """Return integers as an ONNX tensor, symbolic ones as objects."""
+        array = np.array(values, object)
+        return array if any(isinstance(each, SymbolicNumber) for each in array.flat) else array.astype(np.int64)
+
+    def _inferred(self, node: NodeProto, k: int, types: Types, known: Known) -> dict[str, TypeProto]:
+        inferred = super()._inferred(node, k, types, known)
+        if not any(0 in shape for shape in self._given(node, types, known).shapes if shape):
+            # Where a rule of ONNX computes with a dimension that has a name, some give 0.
+            inferred = {name: kind for name, kind in inferred.items() if 0 not in (self.sizes(kind) or ())}
+        if node.op_type not in RULES or node.domain not in ("", "ai.onnx"):
+            return inferred
+        if all(is_known(inferred.get(name)) for name in node.output if name):
+            return inferred
+        try:
+            shapes = RULES[node.op_type](self._given(node, types, known))
+        except (OpenShapeError, IndexError, KeyError, TypeError, ZeroDivisionError):
+            return inferred
+        except FormatError as error:
+            self._unknown(node.output, f"{node_name(node, k)}: {error}")
+            return inferred
+        first = types[node.input[0]].tensor_type.elem_type
+        for name, shape in zip(node.output, shapes, strict=False):
+            kind = inferred[name].tensor_type.elem_type if name in inferred else first
+            inferred[name] = type_of(kind, [self.dimension(size) for size in shape])
+        return inferred
+
+    def _given(self, node: NodeProto, types: Types, known: Known) -> NodeFacts:
+        from onnx import helper
+
+        attributes = {row.name: helper.get_attribute_value(row) for row in node.attribute}
+        if node.op_type in WEIGHT_OF:
+            attributes["weight"] = WEIGHT_OF[node.op_type]
+        shapes = [LEFT_OUT if not name else self.sizes(types[name]) if name in types else None for name in node.input]
+        numbers = [known.get(name) for name in node.input]
+        return NodeFacts(shapes, numbers, attributes, len(node.output), self.versions.get("", 1))
+
+    def _folded(self, node: NodeProto, known: Known) -> Mapping[str, TypeProto]:
+        """Evaluate a node on known numbers, some of them symbolic."""
+        inputs = [known[name] for name in node.input if name]
+        if not any(each.dtype == object for each in inputs):
+            return super()._folded(node, known)
+        is_real = any(name in self.reals or known[name].dtype.kind == "f" for name in node.input if name)
+        if node.op_type not in FOLDED:
+            return {}
+        if node.op_type == "Cast":
+            is_real = NodeAttributes(node).get("to", 0) in _REALS
+        try:
+            rows = FOLDED[node.op_type]([_whole(each) for each in inputs], NodeAttributes(node, is_real=is_real))
+        except (FormatError, OpenShapeError, ValueError, IndexError, TypeError, KeyError):
+            return {}
+        for name, row in zip(node.output, rows if isinstance(rows, list) else [rows], strict=False):
+            known[name] = np.asarray(row, bool) if node.op_type in _CONDITIONS else self.array(row)
+            if is_real and node.op_type not in _CONDITIONS:
+                self.reals.add(name)
+        return {}
+
+
+class NodeAttributes:
+    """The attributes of a node by name; `is_real` if it computes with non-integers."""
+
+    def __init__(self, node: NodeProto, *, is_real: bool = False) -> None:
+        from onnx import helper
+
+        self.is_real = is_real
+        self.all = {row.name: helper.get_attribute_value(row) for row in node.attribute}
+        self.outputs = len(node.output)
+
+    def get(self, name: str, default: Any) -> Any:
+        """Return the value of an attribute."""
+        return self.all.get(name, default)
+
+
+Arrays = Sequence[Array]
+Fold = Callable[[Arrays, NodeAttributes], Any]
+
+
+def _by_element(function: Callable[[Any, Any], Any]) -> Fold:
+    return lambda given, _: np.frompyfunc(function, 2, 1)(given[0], given[1])
+
+
+def _whole(values: Array) -> Array:
+    """Return numbers as objects, including integral floats; raises OpenShapeError for others."""
+    if values.dtype.kind != "f":
+        return values.astype(object)
+    if not (values == np.floor(values)).all():
+        raise OpenShapeError
+    return values.astype(np.int64).astype(object)
+
+
+def _quotients(given: Arrays, attributes: NodeAttributes) -> Any:
+    def divided(left: int, right: int) -> int:
+        if left < 0 or right < 1:  # ONNX rounds towards 0, not down
+            raise OpenShapeError
+        whole = left // right
+        if attributes.is_real and whole * right != left:
+            raise OpenShapeError
+        return whole
+
+    return np.frompyfunc(divided, 2, 1)(given[0], given[1])
+
+
+def _many(function: Callable[[int, int], int]) -> Fold:
+    return lambda given, _: _reduced(function, given)
+
+
+def _reduced(function: Callable[[int, int], int], given: Arrays) -> Any:
+    total: Any = given[0]
+    for each in given[1:]:
+        total = np.frompyfunc(function, 2, 1)(total, each)
+    return total
+
+
+def _cast(given: Arrays, attributes: NodeAttributes) -> Any:
+    if attributes.get("to", 0) not in _INTEGERS + _REALS:
+        raise OpenShapeError
+    return given[0]
+
+
+def _plain(values: Array) -> list[int]:
+    """Return numbers that are equal for all values."""
+    values_ = values.ravel().tolist()
+    if any(isinstance(each, SymbolicNumber) for each in values_):
+        raise OpenShapeError
+    return list(values_)
+
+
+def _gathered(given: Arrays, attributes: NodeAttributes) -> Any:
+    return np.take(given[0], given[1].astype(np.int64), axis=attributes.get("axis", 0))
+
+
+def _reshaped(given: Arrays, _: NodeAttributes) -> Any:
+    return given[0].reshape(_plain(given[1]))
+
+
+def _flattened(given: Arrays, attributes: NodeAttributes) -> Any:
+    return given[0].reshape(prod(given[0].shape[: attributes.get("axis", 1)]), -1)
+
+
+def _unsqueezed(given: Arrays, attributes: NodeAttributes) -> Any:
+    axes = _plain(given[1]) if len(given) > 1 else attributes.get("axes", [])
+    return np.expand_dims(given[0], tuple(axes))
+
+
+def _squeezed(given: Arrays, attributes: NodeAttributes) -> Any:
+    axes = _plain(given[1]) if len(given) > 1 else attributes.get("axes", None)
+    return np.squeeze(given[0], None if axes is None else tuple(axes))
+
+
+def _sliced(given: Arrays, attributes: NodeAttributes) -> Any:
+    if len(given) == 1:
+        starts, ends = attributes.get("starts", []), attributes.get("ends", [])
+        axes, steps = attributes.get("axes", list(range(len(starts)))), [1] * len(starts)
+    else:
+        starts, ends, axes, steps = (
+            *map(_plain, given[1:3]),
+            _plain(given[3]) if len(given) > 3 else list(range(given[1].size)),
+            _plain(given[4]) if len(given) > 4 else [1] * given[1].size,
+        )
+    places: list[slice] = [slice(None)] * given[0].ndim
+    for axis, start, end, step in zip(axes, starts, ends, steps, strict=True):
+        places[axis] = slice(start, None if step < 0 and end < -(2**31) else end, step)
+    return given[0][tuple(places)]
+
+
+def _product(given: Arrays, attributes: NodeAttributes) -> Any:
+    axes = _plain(given[1]) if len(given) > 1 else attributes.get("axes", None)
+    return np.prod(given[0], axis=None if axes is None else tuple(axes), keepdims=bool(attributes.get("keepdims", 1)))
+
+
+def _split(given: Arrays, attributes: NodeAttributes) -> list[Array]:
+    sizes = _plain(given[1]) if len(given) > 1 else attributes.get("split", None)
+    ends = attributes.outputs if sizes is None else np.cumsum(sizes)[:-1]
+    return list(np.split(given[0], ends, axis=attributes.get("axis", 0)))
+
+
+_CONDITIONS: Mapping[str, Fold] = {
+    "Equal": _by_element(lambda a, b: a == b),
+    "Less": _by_element(lambda a, b: a < b),
+    "LessOrEqual": _by_element(lambda a, b: a <= b),
+    "Greater": _by_element(lambda a, b: a > b),
+    "GreaterOrEqual": _by_element(lambda a, b: a >= b),
+}
+FOLDED: Mapping[str, Fold] = {
+    **_CONDITIONS,
+    "Add": _by_element(lambda a, b: a + b),
+    "Sub": _by_element(lambda a, b: a - b),
+    "Mul": _by_element(lambda a, b: a * b),
+    "Div": _quotients,
+    "Mod": _by_element(lambda a, b: a % b),
+    "Neg": lambda given, _: -given[0],
+    "Max": _many(largest),
+    "Min": _many(least),
+    "Sum": _many(lambda a, b: a + b),
+    **dict.fromkeys(("Identity", "Floor", "Ceil", "Round"), lambda given, _: given[0]),
+    "Cast": _cast,
+    "Concat": lambda given, attributes: np.concatenate(given, axis=attributes.get("axis", 0)),
+    "Gather": _gathered,
+    "Reshape": _reshaped,
+    "Flatten": _flattened,
+    "Unsqueeze": _unsqueezed,
+    "Squeeze": _squeezed,
+    "Slice": _sliced,
+    "Split": _split,
+    "ReduceProd": _product,
+    "Expand": lambda given, _: np.broadcast_to(given[0], np.broadcast_shapes(given[0].shape, _plain(given[1]))),
+    "Tile": lambda given, _: np.tile(given[0], _plain(given[1])),
+    "Transpose": lambda given, attributes: given[0].transpose(attributes.get("perm", None)),
+    "Where": lambda given, _: np.where(given[0].astype(bool), given[1], given[2]),
+}
+"""The operators evaluated on tracked numbers, as used in shape computations."""

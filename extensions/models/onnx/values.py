@@ -1,0 +1,168 @@
+"""The values of nested ONNX graphs: what their names refer to, and their bytes."""
+
+from __future__ import annotations
+
+from collections import ChainMap
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from memplan.planner.errors import FormatError, shown
+from memplan.planner.model.finding import MAX_LISTED, Finding
+from memplan.extensions.shapes.symbols.numbers import SymbolicNumbers
+from memplan.planner.foreign.draft import Kind, OperationsDraft
+from memplan.planner.foreign.imported import element_count, sized
+from memplan.extensions.models.onnx.facts import initializer_facts, tensor_facts
+from memplan.extensions.models.onnx.model import BITS, graphs_of, shape_of
+
+if TYPE_CHECKING:
+    from onnx import GraphProto
+
+
+class GraphNames:
+    """The buffers of names in a graph and in those around it; `types` belong to the graph itself."""
+
+    def __init__(self, graph: GraphProto, outer: GraphNames | None, prefix: str) -> None:
+        self.prefix, self.outer = prefix, outer
+        self.constant_shapes = {tensor.name: tuple(tensor.dims) for tensor in graph.initializer}
+        self.types = {value.name: value.type for value in (*graph.output, *graph.value_info, *graph.input)}
+        self.writers: dict[str, str] = {}
+        self.ids: ChainMap[str, str] = ChainMap() if outer is None else outer.ids.new_child()
+
+    def shape(self, name: str) -> tuple[int, ...] | None:
+        """Return the dimensions of a value, possibly from a surrounding graph; None if one is unknown."""
+        scope: GraphNames | None = self
+        while scope is not None:
+            if name in scope.types:
+                shape = shape_of(scope.types[name]) or ()
+                sizes = tuple(size for size in shape if isinstance(size, int))
+                return sizes if shape and len(sizes) == len(shape) else None
+            if name in scope.constant_shapes:
+                return scope.constant_shapes[name]
+            scope = scope.outer
+        return None
+
+    def bind(self, name: str, found: str, what: str) -> None:
+        """Bind a name to a value; raises FormatError if it is bound already."""
+        if name in self.ids.maps[0]:
+            rule = "must write values that nothing has written before"
+            raise FormatError(f"{what}: {rule}, got {shown(name)}, which comes from {self.writers[name]}")
+        self.ids[name], self.writers[name] = found, what
+
+    def id_of(self, name: str, what: str) -> str:
+        """Return the id of a name's value; raises FormatError if it has none yet."""
+        if name not in self.ids:
+            raise FormatError(f"{what}: must read what was written before, got {shown(name)}")
+        return self.ids[name]
+
+
+class Values:
+    """The values of a program by id: those in the draft, and `constants` with their bytes if known."""
+
+    def __init__(self, graph: GraphProto, draft: OperationsDraft) -> None:
+        self.draft = draft
+        self.constants: dict[str, int | None] = {}
+        self.causes: Mapping[str, str] = {}
+        self.numbers: SymbolicNumbers | None = None
+        self.warnings: list[Finding] = []
+        self._taken = {name for node in graph.node for name in node.output}
+        self._taken |= {value.name for value in (*graph.input, *graph.initializer)}
+        self._read = {name for inner in graphs_of(graph) for node in inner.node for name in node.input}
+        self._read |= {value.name for inner in graphs_of(graph) for value in inner.output}
+
+    def declare(
+        self, scope: GraphNames, name: str, what: str, kind: Kind = "plain", *, size: int | None = None
+    ) -> bool:
+        """Declare a value; return False for one of unknown size that is never read, which is dropped."""
+        size = self.size_if_known(scope, name) if size is None else size
+        if size is None and name not in self._read:
+            if len(self.warnings) < MAX_LISTED:
+                message = f"{what}: gives {shown(name)}, which has no known size and no reader, and is left out"
+                self.warnings.append(Finding("unsized-output", message))
+            return False
+        own = name if scope.prefix == "" else self.free_id(scope.prefix + name)
+        scope.bind(name, own, what)
+        self.draft.declare(own, self.size(scope, name, what) if size is None else size, kind)
+        self.draft.describe(own, tensor_facts(name, scope.types.get(name)))
+        return True
+
+    def add_constant(self, scope: GraphNames, name: str, size: int | None) -> None:
+        """Bind a name to a constant, which is declared when it is first read."""
+        # An output of the program must be a copy of the constant, which leaves the name to that.
+        is_free = scope.prefix == "" and name not in self.draft.results
+        own = name if is_free else self.free_id(f"#constant {scope.prefix}{name}")
+        scope.bind(name, own, "the constants")
+        self.constants[own] = size
+
+    def add_initializers(self, graph: GraphProto, scope: GraphNames) -> None:
+        """Add the initializers of a graph."""
+        for tensor in graph.initializer:
+            size = self.bytes_of(f"initializer {shown(tensor.name)}", tensor.dims, tensor.data_type)
+            self.add_constant(scope, tensor.name, size)
+            facts = initializer_facts(tensor.name, tensor.dims, tensor.data_type)
+            self.draft.describe(scope.ids[tensor.name], facts)
+        for sparse in graph.sparse_initializer:
+            name, kind = sparse.values.name, sparse.values.data_type
+            self.add_constant(scope, name, self.bytes_of(f"initializer {shown(name)}", sparse.dims, kind))
+
+    def operands(self, ids: Iterable[str]) -> list[str]:
+        """Return an operation's operands without constants of unknown size, which no plan contains."""
+        operands = list(ids)
+        for name in operands:
+            size = self.constants.get(name)
+            if size is not None and not self.draft.is_declared(name):
+                self.draft.declare(name, size, "constant")
+        return [name for name in operands if self.draft.is_declared(name)]
+
+    def free_id(self, wanted: str) -> str:
+        """Return an unused id."""
+        while wanted in self._taken:
+            wanted += "'"
+        self._taken.add(wanted)
+        return wanted
+
+    def size_of(self, found: str) -> int | None:
+        """Return the bytes of an id's value."""
+        return self.constants[found] if found in self.constants else self.draft.size(found)
+
+    def size_if_known(self, scope: GraphNames, name: str) -> int | None:
+        """Return the bytes of a value of the scope's graph; None if its type or a dimension is unknown."""
+        kind = scope.types.get(name)
+        shape = None if kind is None else shape_of(kind)
+        if kind is None or shape is None:
+            return None
+        all_sizes = [self.numbers.written(size) if self.numbers and isinstance(size, str) else size for size in shape]
+        sizes = [size for size in all_sizes if isinstance(size, int)]
+        if len(sizes) < len(all_sizes):
+            return None
+        return self.bytes_of(f"value {shown(name)}", sizes, kind.tensor_type.elem_type)
+
+    def size(self, scope: GraphNames, name: str, what: str) -> int:
+        """Return the bytes of a value; raises FormatError, which names the unknown part."""
+        size = self.size_if_known(scope, name)
+        if size is not None:
+            return size
+        kind = scope.types.get(name)
+        value = f"value {shown(name)} of {what}"
+        if kind is not None and kind.WhichOneof("value") not in ("tensor_type", None):
+            got = kind.WhichOneof("value").removesuffix("_type")
+            way = "convert with zipmap=False" if "ZipMap" in what else "plan the part of the model before it"
+            raise FormatError(f"{value}: must be a dense tensor, got a {got}, whose bytes only the run knows: {way}")
+        if cause := self.causes.get(name) or next(iter(self.causes.values()), None):
+            raise FormatError(f"{value}: must have a shape before the program runs, got none: {cause}")
+        raise FormatError(f"{value}: must have a shape that is known or can be inferred, got none")
+
+    def bytes_of(self, what: str, dims: Sequence[int], kind: int) -> int:
+        """Return the bytes of a tensor; raises FormatError for a type or dimension without a size."""
+        bits = BITS.get(kind)
+        if bits is None:
+            got = "strings: plan the part of the model before them" if kind == 8 else f"type {kind}"
+            raise FormatError(f"{what}: must be of a type whose elements have a size, got {got}")
+        for k, size in enumerate(dims):
+            rule = "must be at least 0, as with inputs that are large enough"
+            try:
+                is_wrong = size < 0
+            except FormatError:  # it holds only for some values of the symbols
+                is_wrong = True
+            if is_wrong:
+                raise FormatError(f"{what}: dimension {k} {rule}, got {size}")
+        return sized(what, element_count(dims), bits, self.draft.alignment)

@@ -1,0 +1,303 @@
+"""ExecuTorch programs: those of its compiler, and programs written field by field for what it does not write."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memplan.planner.errors import FormatError, InputError
+from memplan.planner.liveness.shadow import shadow
+from memplan.planner.verify.verifier import verify
+from memplan.solvers.portfolio.solve import solve
+from memplan.planner.foreign.imported import Imported
+from memplan.planner.foreign.model_options import ModelOptions
+from memplan.planner.foreign.reading import read_model
+from memplan.extensions.models.tests.tflite_files import Fields, flatbuffer
+
+MODELS = Path(__file__).parents[4] / "tests" / "models"
+NAMES = ("choice", "loop", "state", "thirds")
+Rows = dict[str, tuple[tuple[tuple[int, int], ...], int]]
+
+
+def tensor(at: int | None = 0, *sizes: int, data: int = 0, kind: int = 6) -> Fields:
+    """Return a value that is a tensor: at an offset of memory 1, or, with None, in no memory."""
+    fields: dict[int, Any] = {0: ("b", kind), 2: list(sizes or (4,)), 5: ("I", data)}
+    if at is not None:
+        fields[6] = {0: ("I", 1), 1: ("I", at)}
+    return {0: ("B", 5), 1: fields}
+
+
+def tensors(*items: int) -> Fields:
+    """Return a value that is a list of tensors."""
+    return {0: ("B", 10), 1: {0: list(items)}}
+
+
+NEVER: Fields = {0: ("B", 3), 1: {}}
+"""A value that is false."""
+
+
+def kernel(*arguments: int, operator: int = 0) -> Fields:
+    return {0: ("B", 1), 1: {0: ("i", operator), 1: list(arguments)}}
+
+
+def delegate(*arguments: int) -> Fields:
+    return {0: ("B", 2), 1: {1: list(arguments)}}
+
+
+def move(source: int, result: int) -> Fields:
+    return {0: ("B", 3), 1: {0: ("i", source), 1: ("i", result)}}
+
+
+def jump(condition: int, destination: int) -> Fields:
+    return {0: ("B", 4), 1: {0: ("i", condition), 1: ("i", destination)}}
+
+
+def program(values: Sequence[Fields], inputs: Sequence[int], outputs: Sequence[int], *rows: Fields) -> bytes:
+    """Return a program of one method, whose operators are an ordinary one, one in place, a view and a put."""
+    names = ("aten::add", "aten::add_", "executorch_prim::et_view", "executorch_prim::et_copy_index")
+    operators = [{0: name} for name in (*names, "cortex_m::quantized_avg_pool2d")]
+    return flatbuffer({1: [method("forward", values, inputs, outputs, rows, operators)]}, b"ET12")
+
+
+def method(
+    name: str,
+    values: Sequence[Fields],
+    inputs: Sequence[int],
+    outputs: Sequence[int],
+    rows: Sequence[Fields],
+    operators: Sequence[Fields] = (),
+) -> Fields:
+    return {0: name, 2: list(values), 3: list(inputs), 4: list(outputs), 5: [{2: list(rows)}], 6: list(operators)}
+
+
+def imported(data: bytes, **options: Any) -> Imported:
+    return read_model(data, "model.pte", ModelOptions(**options))
+
+
+def rows(found: Imported) -> Rows:
+    """Return each buffer's lifetimes and size."""
+    return {str(row.id).removeprefix("main/"): (row.intervals, row.size) for row in found.problem.buffers}
+
+
+def aliases(found: Imported) -> dict[str, str]:
+    """From each alias to what it lies in."""
+    listed = ((row.id, row.alias_of) for row in found.problem.buffers if row.alias_of is not None)
+    return {str(alias).removeprefix("main/"): str(inside).removeprefix("main/") for alias, inside in listed}
+
+
+def test_a_value_without_bytes_is_not_taken_for_the_base_of_a_view() -> None:
+    values = [tensor(0), tensor(16, 2, 2), tensor(16, 0), tensor(16, 4), tensor(32)]
+    data = program(values, [0], [4], kernel(0, 1), kernel(0, 2), kernel(3, 4))
+    found = imported(data)
+    assert found.problem.root_of("main/#3") == found.problem.index["main/#1"]
+    assert solve(found.problem).peak == 32
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_plan_of_a_compiled_program_survives_its_execution(name: str) -> None:
+    for views in ("alias", "separate"):
+        found = imported((MODELS / f"{name}.pte").read_bytes(), views=views)
+        assert found.operations is not None
+        plan = solve(found.problem)
+        assert plan.status == "optimal"
+        assert shadow(found.operations, plan) == ()
+
+
+@pytest.mark.parametrize(("name", "own", "bound"), [("loop", 416, 384), ("state", 160, 160), ("thirds", 448, 400)])
+def test_the_programs_own_plan_is_known(name: str, own: int, bound: int) -> None:
+    found = imported((MODELS / f"{name}.pte").read_bytes())
+    assert found.own_peak == own
+    assert solve(found.problem).peak == bound
+
+
+def test_buffers_of_two_branches_are_never_alive_together() -> None:
+    found = imported((MODELS / "choice.pte").read_bytes())
+    assert found.own_peak == 320
+    assert solve(found.problem).peak == 192  # without an arena that the ways have for themselves
+
+
+def test_state_is_alive_all_the_time() -> None:
+    found = imported((MODELS / "state.pte").read_bytes())
+    lifetimes = rows(found)
+    state = next(name for name in lifetimes if any(row.id == name for row in _persistent(found)))
+    start = min(interval[0] for intervals, _ in lifetimes.values() for interval in intervals)
+    end = max(interval[1] for intervals, _ in lifetimes.values() for interval in intervals)
+    assert lifetimes[state][0] == ((start, end),)
+
+
+def _persistent(found: Imported) -> list[Any]:
+    assert found.operations is not None
+    return [row for row in found.operations.functions["main"].buffers if row.persistent]
+
+
+def test_a_kernel_writes_the_tensor_of_its_last_argument() -> None:
+    values = [tensor(0), tensor(16), tensor(32)]
+    found = rows(imported(program(values, [0], [2], kernel(0, 1, 1), kernel(1, 0, 2, 2))))
+    assert found == {"#0": (((-1, 2),), 16), "#1": (((0, 2),), 16), "#2": (((1, 3),), 16)}
+
+
+def test_a_kernel_writes_each_tensor_of_the_list_that_it_returns() -> None:
+    values = [tensor(0), tensor(16), tensor(32), tensors(1, 2), tensors(1, 2), tensor(0)]
+    found = imported(program(values, [0], [5], kernel(0, 3, 4), kernel(1, 2, 5, 5)))
+    assert found.operations is not None
+    first = found.operations.functions["main"].body[0]
+    assert first.model_dump()["inputs"] == ("#0",)
+    assert first.model_dump()["outputs"] == ("#1", "#2")
+
+
+def test_an_in_place_kernel_reads_the_tensor_that_it_writes() -> None:
+    found = imported(program([tensor(0), tensor(16)], [0], [1], kernel(0, 1, 1), kernel(1, 0, 1, operator=1)))
+    assert found.operations is not None
+    assert found.operations.functions["main"].body[1].model_dump()["inputs"] == ("#1", "#0")
+
+
+def test_a_view_lies_inside_its_base_tensor() -> None:
+    values = [tensor(0), tensor(16), tensor(16, 2, 2), tensor(32)]
+    chain = [kernel(0, 1, 1), kernel(1, 2, operator=2), kernel(2, 3, 3)]
+    assert aliases(imported(program(values, [0], [3], *chain))) == {"#2": "#1"}
+
+
+def test_a_view_that_no_instruction_creates_is_recognised_by_its_offset() -> None:
+    values = [tensor(0), tensor(16), tensor(16, 2, 2), tensor(32)]
+    assert aliases(imported(program(values, [0], [3], kernel(0, 1, 1), kernel(2, 3, 3)))) == {"#2": "#1"}
+
+
+def test_a_placed_value_that_no_kernel_writes_counts_as_state() -> None:
+    found = imported(program([tensor(0), tensor(16), tensor(32)], [0], [2], kernel(0, 1, 2, 2)))
+    assert [row.id for row in _persistent(found)] == ["#1"]
+
+
+def test_constants_and_values_placed_at_run_time_are_not_in_the_problem() -> None:
+    values = [tensor(0), tensor(None, data=1), tensor(None), tensor(16)]
+    found = imported(program(values, [0], [3], kernel(0, 1, 2, 2), kernel(2, 0, 3, 3)))
+    assert set(rows(found)) == {"#0", "#3"}
+    assert found.operations is not None
+    assert found.operations.functions["main"].constants == ("#1",)
+
+
+def test_a_delegate_writes_its_last_arguments() -> None:
+    values = [tensor(0), tensor(16), tensor(32), tensor(48)]
+    found = imported(program(values, [0], [3], delegate(0, 1, 2), kernel(1, 2, 3, 3)))
+    assert found.operations is not None
+    assert found.operations.functions["main"].body[0].model_dump()["outputs"] == ("#1", "#2")
+
+
+def test_a_delegate_reads_a_view_that_stands_before_its_outputs() -> None:
+    values = [tensor(0), tensor(16), tensor(16, 2, 2), tensor(32)]
+    assert aliases(imported(program(values, [0], [3], kernel(0, 1, 1), delegate(2, 3)))) == {"#2": "#1"}
+
+
+def test_a_buffer_that_a_loop_fills_piece_by_piece_is_alive_during_the_whole_loop() -> None:
+    values = [tensor(0), tensor(16, 8), tensor(48), NEVER, tensor(64)]
+    chain = [kernel(0, 2, 2), kernel(1, 2, 3, operator=3), jump(3, 0), kernel(1, 4, 4)]
+    found = imported(program(values, [0], [4], *chain))
+    plan = solve(found.problem)
+    assert found.operations is not None
+    assert shadow(found.operations, plan) == ()
+    assert plan.peak == 64
+
+
+def test_two_ways_write_what_is_chosen_in_its_place() -> None:
+    values = [tensor(0), tensor(16), tensor(16), tensor(32), NEVER, tensor(48)]
+    chain = [
+        jump(0, 4),
+        kernel(0, 1, 1),
+        move(1, 3),
+        jump(4, 6),
+        kernel(0, 2, 2),
+        move(2, 3),
+        kernel(3, 5, 5),
+    ]
+    found = imported(program(values, [0], [5], *chain))
+    assert aliases(found) == {"#1": "#3", "#2": "#3"}
+    assert solve(found.problem).peak == 32
+
+
+def test_elements_have_the_bytes_of_their_type_and_sizes_are_rounded_up() -> None:
+    values = [tensor(0, 9, kind=1), tensor(16, 3, kind=7)]
+    data = program(values, [0], [1], kernel(0, 1, 1))
+    for options, sizes in (({}, [16, 32]), ({"alignment": 64}, [64, 64])):
+        assert [size for _, size in rows(imported(data, **options)).values()] == sizes
+
+
+def test_only_the_method_forward_is_read_and_others_are_reported() -> None:
+    values = [tensor(0), tensor(16)]
+    other = method("encode", values, [0], [1], [])
+    both = flatbuffer({1: [other, method("forward", values, [0], [0], [])]}, b"ET12")
+    found = imported(both)
+    assert found.problem.name == "forward"
+    assert [warning.message for warning in found.warnings] == ['method "forward" is read; not in it are "encode"']
+
+
+def test_the_memory_of_delegates_is_reported_as_unknown() -> None:
+    found = imported(program([tensor(0), tensor(16)], [0], [1], delegate(0, 1)))
+    assert [each.rule for each in found.warnings] == ["unknown-delegates"]
+
+
+BROKEN = {
+    "no method": (flatbuffer({}, b"ET12"), r"program\.execution_plan: must not be empty"),
+    "a size below 0": (program([tensor(0, -4)], [0], [0]), r"sizes: must be at least 0, got \[-4\]"),
+    "a type nobody knows": (program([tensor(kind=99)], [0], [0]), "scalar_type: must be a type of known size, got 99"),
+    "too large": (
+        program([tensor(0, 2**31 - 1, 2**31 - 1, 2**31 - 1)], [0], [0]),
+        r"values\[0\]\.val\.sizes: must take at most",
+    ),
+    "a value that is not there": (
+        program([tensor()], [0], [0], kernel(0, 7)),
+        r"instructions\[0\]\.instr_args: must name one of 1 values, got 7",
+    ),
+    "an operator that is not there": (
+        program([tensor()], [0], [0], kernel(0, operator=9)),
+        r"op_index: must be one of 5 operators, got 9",
+    ),
+    "an instruction nobody knows": (
+        program([tensor()], [0], [0], {0: ("B", 9), 1: {}}),
+        r"instructions\[0\]\.instr_args: must be a call, a move, a jump or a free, got 9",
+    ),
+    "a jump over one way only": (
+        program([tensor(), NEVER], [0], [0], jump(1, 2), kernel(0, 0)),
+        r"destination_instruction: must jump back, as loops do, or over one of two ways, as choices do, got 2",
+    ),
+    "a loop that ends outside of its way": (
+        program([tensor(), NEVER], [0], [0], jump(0, 3), kernel(0, 0), jump(1, 4), kernel(0, 0), jump(0, 1)),
+        r"destination_instruction: must end inside of what it begins in",
+    ),
+    "loops a hundred deep": (
+        program([tensor()], [0], [0], kernel(0, 0), *[jump(0, 0) for _ in range(100)]),
+        r"at most 64 deep",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_broken_program_is_an_error_that_states_its_location(name: str) -> None:
+    data, sentence = BROKEN[name]
+    with pytest.raises(FormatError, match=sentence):
+        imported(data)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_program_that_ends_early_is_an_error_or_all_that_matters_is_there(name: str) -> None:
+    data = (MODELS / f"{name}.pte").read_bytes()
+    whole = imported(data)
+    refused = 0
+    for size in range(8, len(data), 7):
+        try:
+            assert imported(data[:size]).problem == whole.problem
+        except InputError:
+            refused += 1
+    assert refused > 100
+
+
+def test_the_workspace_of_a_cortex_m_kernel_is_scratch_and_no_state() -> None:
+    values = [tensor(0), tensor(16), tensor(32), tensor(16), tensor(48)]
+    found = imported(program(values, [0], [4], kernel(0, 1, 2, 2, operator=4), kernel(2, 3, 4, 4, operator=4)))
+    alive = {name: intervals for name, (intervals, _) in rows(found).items()}
+    assert (alive["#1"], alive["#3"]) == (((0, 1),), ((1, 2),))
+    assert found.own_plan is not None
+    assert verify(found.problem, found.own_plan) == ()
+    ordinary = imported(program(values, [0], [4], kernel(0, 1, 2, 2), kernel(2, 3, 4, 4)))
+    assert [(start, end > 2) for start, end in rows(ordinary)["#1"][0]] == [(-1, True)]

@@ -1,0 +1,35 @@
+"""What is said of ONNX models, held by ONNX Runtime: equal outputs in the arena of their plan, in both orders."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+pytest.importorskip("onnx")
+pytest.importorskip("onnxruntime")
+
+from lab.executed_onnx import drawn, faults
+from memplan.questions.plan.plan import PlanOptions, plan
+from memplan.planner.foreign.reading import read_model
+from memplan.extensions.models.tests import onnx_models
+from memplan.extensions.models.tests.onnx_runs import ArenaRun, drawn_inputs, run_whole
+
+MODELS = dict(drawn(13))
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_model_computes_the_same_in_the_bytes_that_are_promised(name: str) -> None:
+    tally = Counter[str]()
+    assert list(faults(MODELS[name], tally)) == []
+    assert tally["runs in an arena"]
+
+
+def test_two_values_at_one_offset_give_wrong_outputs() -> None:
+    data = onnx_models.choice()
+    problem = read_model(data, "m.onnx").problem
+    found = plan(problem, options=PlanOptions(time_limit_s=1))
+    rows = [row.model_copy(update={"offset": 0}) for row in found.placements]
+    inputs = drawn_inputs(data, 1)
+    run = ArenaRun(data, problem, found.model_copy(update={"placements": rows}))
+    assert any((one != other).any() for one, other in zip(run.run(inputs), run_whole(data, inputs), strict=True))

@@ -1,0 +1,125 @@
+"""Plans that ONNX Runtime prints, beside their models: what shares a buffer too early, too large, or across streams."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from memplan.extensions.models.onnx.allocation_plan import read_of
+from onnx import TensorProto, helper
+
+from memplan.api.cli.main import main
+from memplan.planner.errors import FormatError
+from memplan.planner.verify.verifier import verify
+from memplan.planner.foreign.model_options import ModelOptions
+from memplan.extensions.models.tests.onnx_models import printed_plan
+
+Nodes = Sequence[tuple[str, str, str]]
+CHAIN: Nodes = (
+    ("Exp", "x", "a"),
+    ("MatMul", "a a", "b"),
+    ("Relu", "b", "r"),
+    ("MatMul", "r a", "c"),
+    ("Exp", "c", "y"),
+)
+
+
+def model(nodes: Nodes, types: dict[str, int] | None = None) -> bytes:
+    """Return a model of values of 8 times 8 elements, of the given types or float."""
+    rows = [helper.make_node(op, reads.split(), writes.split(), name=writes) for op, reads, writes in nodes]
+    names = dict.fromkeys(name for _, reads, writes in nodes for name in (*reads.split(), *writes.split()))
+    infos = {
+        name: helper.make_tensor_value_info(name, (types or {}).get(name, TensorProto.FLOAT), [8, 8]) for name in names
+    }
+    inside = [infos[name] for name in names if name not in "xy"]
+    graph = helper.make_graph(rows, "g", [infos["x"]], [infos["y"]], value_info=inside)
+    made: bytes = helper.make_model(
+        graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10
+    ).SerializeToString()
+    return made
+
+
+def kinds(**others: str) -> dict[str, str]:
+    return {"x": "PreExisting", "a": "Allocate", "b": "Allocate", "r": "Reuse 2", "c": "Allocate"} | others
+
+
+def messages(data: bytes, plan: bytes) -> list[str]:
+    imported = read_of(data, plan, ModelOptions())
+    assert imported.own_plan is not None
+    return [row.message for row in verify(imported.problem, imported.own_plan)]
+
+
+def test_values_reuse_the_buffer_of_an_input_after_its_last_read() -> None:
+    plan = printed_plan(kinds(y="AllocateOutput"), "abrcy")
+    imported = read_of(model(CHAIN), plan, ModelOptions())
+    assert {row.id: (row.start, row.end, row.pools) for row in imported.problem.buffers} == {
+        "x": (-1, 1, ("x",)),
+        "a": (0, 4, ("a",)),
+        "b": (1, 4, ("b",)),
+        "c": (3, 5, ("c",)),
+        "y": (4, 6, ("y",)),
+    }
+    assert (imported.own_peak, messages(model(CHAIN), plan)) == (5 * 256, [])
+    older = (
+        plan.replace(b"LaunchKernel - NodeIndex: ", b"Launch kernel with node id: ")
+        .replace(b")", b") ")
+        .replace(b")  ", b") ")
+    )
+    older = b"".join(line.partition(b", Name: ")[0] + b"\n" for line in older.splitlines())
+    assert messages(model(CHAIN), older) == []
+
+
+def test_a_value_in_a_buffer_that_is_still_read_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    data, plan = tmp_path / "model.onnx", tmp_path / "plan.txt"
+    data.write_bytes(model(CHAIN))
+    plan.write_bytes(printed_plan(kinds(c="Reuse 1", y="AllocateOutput"), "abrcy"))
+    assert main(["verify", str(data), str(plan)]) == 3
+    sentence = 'buffers "a" and "c" share bytes [0, 256) of "a", but both are alive in [3, 4)'
+    assert sentence in capsys.readouterr().err
+    assert main(["verify", str(plan)]) == 2
+    assert "must follow its model" in capsys.readouterr().err
+    assert main(["verify", "examples/mobilenet_v2.csv", str(plan)]) == 2
+    assert "must be a plan of the file before it, got one of a model of onnx" in capsys.readouterr().err
+
+
+def test_bytes_in_the_buffer_of_as_many_elements_of_four_bits_are_named() -> None:
+    nodes = (("Cast", "x", "p"), ("Cast", "p", "s"), ("Cast", "s", "q"), ("Cast", "q", "y"))
+    wide = {"x": "PreExisting", "p": "Allocate", "s": "Allocate", "q": "Reuse 1", "y": "AllocateOutput"}
+    data = model(nodes, {"p": TensorProto.UINT4, "q": TensorProto.UINT8})
+    (message,) = messages(data, printed_plan(wide, "psqy"))
+    assert '"q"' in message
+    assert "32" in message
+    assert messages(model(nodes, {"p": TensorProto.UINT8, "q": TensorProto.UINT8}), printed_plan(wide, "psqy")) == []
+
+
+def test_a_buffer_passes_between_streams_only_behind_a_notification() -> None:
+    nodes = (("Exp", "x", "a"), ("Exp", "a", "b"), ("Exp", "x", "c"), ("MatMul", "c c", "d"), ("Add", "b d", "y"))
+    shared = {"x": "PreExisting", "a": "Allocate", "b": "Allocate", "c": "Allocate", "d": "Reuse 1"}
+    shared["y"] = "AllocateOutput"
+    assert messages(model(nodes), printed_plan(shared, ["a", "b", "!7", "y"], ["c", "?7", "d"])) == []
+    assert messages(model(nodes), printed_plan(shared, ["a", "b", "c", "d", "y"])) == []
+    (message,) = messages(model(nodes), printed_plan(shared, ["a", "b", "y"], ["c", "d"]))
+    assert message == 'buffers "a" and "d" share bytes [0, 256) of "a", but both are alive in [3, 4)'
+    (race,) = read_of(model(nodes), printed_plan(shared, ["a", "b", "y"], ["c", "d"]), ModelOptions()).warnings
+    assert race.message.startswith('stream 1 writes "d" over the bytes of "a", which stream 0 uses, and neither waits')
+
+
+@pytest.mark.parametrize(
+    ("plan", "sentence"),
+    [
+        (
+            printed_plan(kinds(y="Reuse 9"), "abrcy"),
+            'value "y": must reuse the buffer of another value of the plan, got 9',
+        ),
+        (printed_plan(kinds(a="Reuse 2", b="Reuse 1"), "abrcy"), 'value "a": must reuse the buffer of another value'),
+        (printed_plan(kinds(y="Share"), "abrcy"), 'value "y": must say whose buffer it is in, got Share'),
+        (printed_plan(kinds(z="Allocate"), "abrcy"), 'value "z": must be an input or written by a node of the streams'),
+        (printed_plan(kinds(), "abrcz"), 'node "z": must be one of the model, as optimized_model_filepath saves it'),
+        (printed_plan(kinds(), ["?1", *"abrcy"]), "streams: must not wait for one another for ever"),
+        (printed_plan({}, "abrcy"), "plan: must have values of the model in buffers that are allocated, got none"),
+    ],
+)
+def test_a_plan_of_another_model_is_refused(plan: bytes, sentence: str) -> None:
+    with pytest.raises(FormatError, match=sentence):
+        read_of(model(CHAIN), plan, ModelOptions())

@@ -1,0 +1,413 @@
+"""ONNX models: small ones made here, and those that come with the package onnx."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("onnx", reason="needs the extra onnx")
+
+import onnx
+from onnx import TensorProto, ValueInfoProto, helper, numpy_helper
+from pydantic import ValidationError
+
+from memplan.api.cli.flag_names import as_flag
+from memplan.planner.errors import FormatError, InputError, OptionError
+from memplan.planner.formats import read_problem
+from memplan.planner.instance.canonical import problem_hash
+from memplan.planner.liveness.shadow import shadow
+from memplan.solvers.portfolio.solve import solve
+from memplan.planner.foreign.imported import Imported, ViewFacts
+from memplan.planner.foreign.model_graph import read_model_graph
+from memplan.planner.foreign.model_options import ModelOptions
+from memplan.planner.foreign.reading import read_model
+from memplan.extensions.models.tests.onnx_models import BOOL, INT64, choice, graph, loop, model, node, of_graph, scan, value
+from tests.support import public_problems
+
+LIGHT = Path(helper.__file__).parent / "backend" / "test" / "data" / "light"
+X, Y = value("x", (4,)), value("y", (4,))
+Rows = dict[str, tuple[tuple[tuple[int, int], ...], int]]
+
+
+def imported(data: bytes, **options: Any) -> Imported:
+    return read_model(data, "model.onnx", ModelOptions(**options))
+
+
+def rows(found: Imported) -> Rows:
+    """Return each buffer's lifetimes and size."""
+    return {str(row.id).removeprefix("main/"): (row.intervals, row.size) for row in found.problem.buffers}
+
+
+@pytest.mark.parametrize("path", public_problems.files("onnx"), ids=lambda path: str(path.stem))
+def test_models_of_the_package_pose_the_recorded_problems(path: Path) -> None:
+    found = imported((LIGHT / f"{path.stem}.onnx").read_bytes(), views="separate")
+    recorded = read_problem(path.read_bytes(), path.name)
+    assert problem_hash(found.problem) == problem_hash(recorded)
+
+
+@pytest.mark.parametrize("views", ["alias", "separate"])
+@pytest.mark.parametrize("data", [choice(), loop(), loop(swaps=True), scan()], ids=["if", "loop", "swap", "scan"])
+def test_the_plan_of_a_model_with_graphs_inside_survives_its_execution(data: bytes, views: str) -> None:
+    found = imported(data, views=views)
+    assert found.operations is not None
+    plan = solve(found.problem)
+    assert plan.status == "optimal"
+    assert shadow(found.operations, plan) == ()
+
+
+def test_a_value_is_alive_from_its_node_to_its_last_reader() -> None:
+    found = imported(model([node("Neg", "x", "t"), node("Add", "x t", "y")], [X], [Y]), alignment=1)
+    assert rows(found) == {"x": (((-1, 2),), 16), "t": (((0, 2),), 16), "y": (((1, 3),), 16)}
+
+
+def test_sizes_are_rounded_up_and_types_of_less_than_a_byte_are_packed() -> None:
+    nodes = [node("Cast", "x", "y", to=TensorProto.INT4)]
+    data = of_graph(graph(nodes, [value("x", (5,))], [value("y", (5,), TensorProto.INT4)]), opset=21)
+    assert [(row.size, row.alignment) for row in imported(data).problem.buffers] == [(64, 64), (64, 64)]
+    assert [row.size for row in imported(data, alignment=1).problem.buffers] == [20, 3]
+
+
+def test_a_value_computed_from_constants_is_a_constant() -> None:
+    nodes = [node("Constant", "", "two", value_float=2.0), node("Mul", "weights two", "w"), node("Add", "x w", "y")]
+    found = imported(model(nodes, [X], [Y], weights=np.ones(4, np.float32)))
+    assert set(rows(found)) == {"x", "y"}
+    assert found.operations is not None
+    assert found.operations.functions["main"].constants == ("w",)
+
+
+def test_random_values_are_no_constants() -> None:
+    nodes = [node("RandomNormal", "", "r", shape=[4]), node("Add", "x r", "y")]
+    assert set(rows(imported(model(nodes, [X], [Y])))) == {"x", "r", "y"}
+
+
+def test_an_initializer_that_is_listed_as_an_input_is_a_constant() -> None:
+    found = imported(model([node("Add", "x w", "y")], [X, value("w", (4,))], [Y], w=np.ones(4, np.float32)))
+    assert set(rows(found)) == {"x", "y"}
+
+
+def test_a_constant_output_is_a_copy() -> None:
+    found = imported(model([], [X], [X, Y], y=np.ones(4, np.float32)))
+    assert set(rows(found)) == {"x", "y"}
+
+
+def test_reshapes_are_aliases_of_the_value_that_the_program_gives() -> None:
+    nodes = [node("Neg", "x", "t"), node("Reshape", "t shape", "y")]
+    data = model(nodes, [X], [value("y", (2, 2))], shape=np.array([2, 2]))
+    found = imported(data)
+    assert found.views == ViewFacts(aliases=1, alias_bytes=64)
+    assert {row.id: row.alias_of for row in found.problem.buffers} == {
+        "main/x": None,
+        "main/t": "main/y",
+        "main/y": None,
+    }
+    assert imported(data, views="separate").views == ViewFacts(apart=1, apart_bytes=64)
+
+
+def test_both_branches_of_an_if_write_their_outputs_in_place() -> None:
+    found = imported(choice())
+    aliases = {row.id: row.alias_of for row in found.problem.buffers if row.alias_of is not None}
+    assert aliases == {"main/y/then_branch/t": "main/y", "main/y/else_branch/v": "main/y"}
+
+
+def test_states_that_a_loop_swaps_are_copied_first() -> None:
+    assert {"p/next p", "p/next q"} <= set(rows(imported(loop(swaps=True))))
+    assert "p/next p" not in rows(imported(loop()))
+
+
+def test_a_branch_that_these_sizes_do_not_fit_is_the_one_that_does_not_run() -> None:
+    first, last = (graph([node("Squeeze", f"x {name}", name * 2)], [], [value(name * 2, None)]) for name in "ab")
+    nodes = [node("If", "c", "t", then_branch=first, else_branch=last), node("Relu", "t", "y")]
+    inputs = [value("c", (), BOOL), value("x", ("n", "m", 2))]
+    data = model(nodes, inputs, [value("y", None)], a=np.array([0]), b=np.array([1]))
+    for n, m in ((1, 6), (6, 1)):
+        found = read_model_graph(data, "m.onnx", ModelOptions(dims={"n": n, "m": m})).graph
+        assert [tensor.shape for tensor in found.tensors if tensor.name == "y"] == [(6, 2)]
+
+
+def test_a_stacked_output_of_a_loop_is_alive_during_the_whole_loop() -> None:
+    alive = rows(imported(loop()))
+    ((start, end),) = alive["stack"][0]
+    assert all(
+        start <= low and high <= end for name, (spans, _) in alive.items() if "p/" in name for low, high in spans
+    )
+
+
+def test_shapes_that_the_model_computes_are_found() -> None:
+    nodes = [
+        node("Shape", "x", "s"),
+        node("Gather", "s zero", "first"),
+        node("Mul", "first two", "half"),
+        node("Concat", "half two", "to", axis=0),
+        node("Reshape", "x to", "y"),
+    ]
+    constants = {"zero": np.array([0]), "two": np.array([2])}
+    found = imported(model(nodes, [value("x", (3, 4))], [value("y", (None, None))], **constants))
+    assert rows(found)["y"][1] == 64
+
+
+def test_a_named_dimension_is_given_its_size() -> None:
+    data = model([node("Neg", "x", "y")], [value("x", ("batch", 4))], [value("y", ("batch", 4))])
+    assert rows(imported(data, dims={"batch": 8}))["y"][1] == 128
+    sentence = 'inputs: must have sizes, got dimension "batch" open; give it, for example: dims=batch=1'
+    with pytest.raises(FormatError) as error:
+        imported(data)
+    assert str(error.value) == sentence
+    with pytest.raises(OptionError, match=r'dims: must be a dimension that the model names \(batch\), got "other"'):
+        imported(data, dims={"other": 8})
+
+
+def test_all_that_inputs_leave_open_is_requested_in_one_sentence_with_options_that_work() -> None:
+    inputs = [value("x", ("unk__6", None, 8, 8)), value("m", ("unk__6", "a,b")), value("n", (-1, "seq"))]
+    nodes = [node("Relu", "x", "y"), node("Neg", "m", "z"), node("Abs", "n", "w")]
+    data = model(nodes, inputs, [value(name, None) for name in "yzw"])
+    with pytest.raises(FormatError) as error:
+        imported(data)
+    said, _, flags = error.value.written(as_flag)[0].partition("; give them, for example: ")
+    assert said.startswith('inputs: must have sizes, got dimension "unk__6"')
+    words = shlex.split(flags)
+    assert set(words[::2]) == {"--dim"}
+    found = imported(data, dims=words[1::2])
+    assert {name: size for name, (_, size) in rows(found).items()} == {"x": 256, "y": 256} | dict.fromkeys("mzwn", 64)
+
+
+def test_the_shape_of_an_input_must_agree_with_the_model() -> None:
+    data = model([node("Neg", "x", "y")], [value("x", (None, 4))], [value("y", None)])
+    assert rows(imported(data, dims={"x": (8, 4)}))["y"][1] == 128
+    assert rows(imported(data, dims="x=8,4"))["y"][1] == 128
+    for shape, sentence in (
+        ({"x": (8, 5)}, r'dims: must fit what the model says of "x" \(\?,4\), got 8,5'),
+        ({"x": (8,)}, r'dims: must fit what the model says of "x" \(\?,4\), got 8'),
+        ({"z": (8, 4)}, r'dims: must be of an input of the model \(x\), got "z"'),
+    ):
+        with pytest.raises(OptionError, match=sentence):
+            imported(data, dims=shape)
+    with pytest.raises(ValidationError, match="must be NAME=SIZE"):
+        ModelOptions.model_validate({"dims": ["x=8,-4"]})
+
+
+def reshaped(opset: int) -> bytes:
+    """Return a model that reshapes by a computed shape, as PyTorch writes it: of Shape, Gather, Unsqueeze, Concat."""
+    axes = {"axes": [0]} if opset < 13 else {}
+    names = "g" if opset < 13 else "g zero"
+    nodes = [
+        node("Shape", "x", "s"),
+        node("Gather", "s first", "g", axis=0),
+        node("Unsqueeze", names, "u", **axes),
+        node("Concat", "u rest", "c", axis=0),
+        node("Reshape", "x c", "t"),
+        node("Relu", "t", "y"),
+    ]
+    constants = {"first": np.array(0), "rest": np.array([-1]), "zero": np.array([0])}
+    return of_graph(graph(nodes, [value("x", (2, 3, 4))], [value("y", None)], **constants), opset)
+
+
+@pytest.mark.parametrize("opset", [7, 9, 11, 13, 18, 21])
+def test_shapes_that_are_computed_of_shapes_are_known(opset: int) -> None:
+    found = rows(imported(reshaped(opset)))
+    assert found["y"][1] == 128
+    assert onnx.load_model_from_string(reshaped(opset)).opset_import[0].version == opset
+
+
+def test_the_branch_of_a_known_condition_is_the_one_that_runs() -> None:
+    squeezed = graph([node("Squeeze", "x axes", "a")], [], [value("a", None)], axes=np.array([0]))
+    kept = graph([node("Identity", "x", "b")], [], [value("b", None)])
+    nodes = [
+        node("Shape", "x", "s"),
+        node("Gather", "s zero", "n"),
+        node("Equal", "n one", "is_one"),
+        node("If", "is_one", "t", then_branch=squeezed, else_branch=kept),
+        node("Relu", "t", "y"),
+    ]
+    constants = {"zero": np.array(0), "one": np.array(1)}
+    for sizes, size in (((1, 4, 8), 128), ((2, 4, 8), 256)):
+        data = model(nodes, [value("x", sizes)], [value("y", None)], **constants)
+        found = read_model_graph(data, "model.onnx").graph
+        assert [found.size[t] for t in found.kept] == [size]
+        shapes = [tensor.shape for tensor in found.tensors if tensor.name == "y"]
+        assert shapes == [(4, 8) if sizes[0] == 1 else sizes]
+
+
+def test_a_stacked_output_has_one_entry_for_each_trip_of_the_loop() -> None:
+    body = graph(
+        [node("Identity", "on", "on_out"), node("Neg", "v", "v_out"), node("Abs", "v", "each")],
+        [value("k", (), INT64), value("on", (), BOOL), value("v", None)],
+        [value("on_out", (), BOOL), value("v_out", None), value("each", None)],
+    )
+    nodes = [node("Loop", "trips - x", "last all", body=body), node("Relu", "all", "y")]
+    data = model(nodes, [X], [value("last", None), value("y", None)], trips=np.array(5))
+    assert rows(imported(data))["y"][1] == 128
+
+
+def test_calls_of_functions_are_replaced_by_the_bodies_of_the_functions() -> None:
+    opsets = [helper.make_opsetid("", 17)]
+    twice = helper.make_function("own", "Twice", ["a"], ["b"], [node("Neg", "a", "t"), node("Neg", "t", "b")], opsets)
+    whole = graph([helper.make_node("Twice", ["x"], ["y"], domain="own")], [X], [Y])
+    assert len(imported(of_graph(whole, functions=[twice])).problem.buffers) == 3
+
+
+def test_functions_whose_nested_calls_grow_exponentially_are_refused() -> None:
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("own", 1)]
+    calls = [
+        [
+            helper.make_node(f"F{k + 1}", ["a"], ["t"], domain="own"),
+            helper.make_node(f"F{k + 1}", ["t"], ["b"], domain="own"),
+        ]
+        for k in range(40)
+    ]
+    functions = [helper.make_function("own", f"F{k}", ["a"], ["b"], nodes, opsets) for k, nodes in enumerate(calls)]
+    functions.append(helper.make_function("own", "F40", ["a"], ["b"], [node("Neg", "a", "b")], opsets))
+    whole = graph([helper.make_node("F0", ["x"], ["y"], domain="own")], [X], [Y])
+    with pytest.raises(FormatError, match="must have at most 1000000 nodes, those of its functions included, got"):
+        imported(of_graph(whole, functions=functions))
+    again = helper.make_function(
+        "own", "F0", ["a"], ["b"], [helper.make_node("F0", ["a"], ["b"], domain="own")], opsets
+    )
+    with pytest.raises(FormatError, match="must not call themselves"):
+        imported(of_graph(whole, functions=[again]))
+
+
+def test_an_unread_output_of_unknown_size_is_omitted() -> None:
+    own = helper.make_node("Own", ["x"], ["t", "unread"], domain="own")
+    data = model([own, node("Neg", "t", "y")], [X], [Y])
+    with pytest.raises(
+        FormatError, match=r'none: node\[0\] \(Own\) is an operator of "own", whose shapes are not known here: save'
+    ):
+        imported(data)
+    whole = graph([own, node("Neg", "t", "y")], [X], [Y])
+    whole.value_info.append(value("t", (4,)))
+    found = imported(of_graph(whole))
+    assert set(rows(found)) == {"x", "t", "y"}
+    assert [warning.rule for warning in found.warnings] == ["unsized-output"]
+
+
+def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = choice()
+    monkeypatch.setitem(sys.modules, "onnx", None)
+    with pytest.raises(OptionError, match=r"needs onnx, which is not installed: pip install 'memplan\[onnx\]'"):
+        imported(data)
+
+
+LOST = graph([node("Neg", "nothing", "t")], [], [value("t", (4,))])
+
+
+def test_a_newer_opset_is_named() -> None:
+    newer = onnx.ModelProto.FromString(choice())
+    newer.opset_import[0].version = 99
+    (finding,) = read_model(newer.SerializeToString(), "m.onnx").warnings
+    assert (finding.rule, finding.is_unknown) == ("unknown-opset", True)
+    assert finding.message.startswith("opset 99 is newer than ")
+
+
+@pytest.mark.parametrize(
+    ("data", "sentence"),
+    [
+        (b"\x08\x08\x12", "model: must be an ONNX model, as onnx.save writes it, got 3 bytes that do not parse"),
+        (b"ir_version: 8\n", "model: must be an ONNX model, as onnx.save writes it, got text"),
+        (b"", "must not be empty"),
+        (model([node("Neg", "z", "y")], [X], [Y]), 'node[0] (Neg): must read what was written before, got "z"'),
+        (model([], [X], [Y]), 'the outputs: must read what was written before, got "y"'),
+        (
+            model([node("Neg", "x", "y"), node("Abs", "x", "y", name="again")], [X], [Y]),
+            'node "again" (Abs): must write values that nothing has written before, got "y", which comes from node[0]',
+        ),
+        (
+            model([node("Neg", "x", "y")], [value("x", (-4,))], [Y]),
+            'inputs: must have sizes, got a size of "x" open; give it, for example: dims=x=1,',
+        ),
+        (
+            model([node("Neg", "x", "y")], [value("x", (2**40, 2**40))], [value("y", None)]),
+            f'value "x": must take at most {2**62} bytes, got {2**82}',
+        ),
+        (
+            model([node("Identity", "x", "y")], [value("x", (4,), TensorProto.STRING)], [value("y", (4,), 8)]),
+            'value "x": must be of a type whose elements have a size, got strings',
+        ),
+        (
+            model([node("SequenceConstruct", "x", "y")], [X], [helper.make_tensor_sequence_value_info("y", 1, (4,))]),
+            'value "y" of node[0] (SequenceConstruct): must be a dense tensor, got a sequence',
+        ),
+        (
+            model([node("If", "c", "y", then_branch=LOST, else_branch=LOST)], [value("c", (), BOOL)], [Y]),
+            'node[0] (Neg): must read what was written before, got "nothing"',
+        ),
+        (
+            model([node("NonZero", "x", "y")], [X], [value("y", (1, None), INT64)]),
+            'value "y" of node[0] (NonZero): must have a shape before the program runs, got none: node[0] (NonZero)',
+        ),
+    ],
+)
+def test_a_wrong_model_is_refused_with_location_rule_and_value(data: bytes, sentence: str) -> None:
+    with pytest.raises(InputError) as error:
+        imported(data)
+    assert error.value.sentences[0].startswith(sentence)
+
+
+CLASSICAL: dict[str, tuple[dict[str, Any], dict[str, tuple[int, ...]]]] = {
+    "Scaler": ({"offset": [0.0], "scale": [1.0]}, {"y": (3, 4)}),
+    "Normalizer": ({"norm": "L2"}, {"y": (3, 4)}),
+    "Imputer": ({"imputed_value_floats": [1.0]}, {"y": (3, 4)}),
+    "FeatureVectorizer": ({"inputdimensions": [4]}, {"y": (3, 4)}),
+    "LinearRegressor": ({"coefficients": [1.0] * 8, "targets": 2}, {"y": (3, 2)}),
+    "LinearClassifier": (
+        {"coefficients": [1.0] * 12, "intercepts": [0.0] * 3, "classlabels_ints": [0, 1, 2]},
+        {"y": (3,), "z": (3, 3)},
+    ),
+    "SVMRegressor": ({"kernel_type": "RBF"}, {"y": (3, 1)}),
+    "SVMClassifier": ({"vectors_per_class": [1] * 4, "classlabels_ints": [0, 1, 2, 3]}, {"y": (3,), "z": (3, 6)}),
+    "TreeEnsembleRegressor": ({"n_targets": 5}, {"y": (3, 5)}),
+    "TreeEnsembleClassifier": ({"classlabels_int64s": [0, 1, 2]}, {"y": (3,), "z": (3, 3)}),
+}
+"""Operators of classical models with attributes, and the shapes that onnxruntime gives for an input of 3 x 4."""
+
+
+@pytest.mark.parametrize("operator", list(CLASSICAL))
+def test_operators_of_classical_models_have_the_shapes_that_a_runtime_gives(operator: str) -> None:
+    attributes, shapes = CLASSICAL[operator]
+    made = helper.make_node(operator, ["x"], [*shapes], domain="ai.onnx.ml", **attributes)
+    known = {name: TensorProto.INT64 if len(shape) == 1 else TensorProto.FLOAT for name, shape in shapes.items()}
+    outputs = [value(name, None, kind) for name, kind in known.items()]
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("ai.onnx.ml", 3)]
+    whole = helper.make_model(graph([made], [value("x", (3, 4))], outputs), opset_imports=opsets, ir_version=8)
+    found = read_model_graph(whole.SerializeToString(), "m.onnx").graph
+    assert {tensor.name: tensor.shape for tensor in found.tensors} == {"x": (3, 4), **shapes}
+
+
+@pytest.mark.parametrize("domain", ["onnx.brevitas", "qonnx.custom_op.general"])
+def test_a_quantised_tensor_has_the_shape_of_its_input(domain: str) -> None:
+    numbers = [numpy_helper.from_array(np.float32(1), name) for name in ("scale", "zero", "bits")]
+    made = [
+        helper.make_node("Quant", ["x", "scale", "zero", "bits"], ["y"], domain=domain),
+        helper.make_node("Relu", ["y"], ["z"]),
+    ]
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid(domain, 1)]
+    whole = graph(made, [value("x", (3, 4))], [value("z", None)])
+    whole.initializer.extend(numbers)
+    found = read_model_graph(helper.make_model(whole, opset_imports=opsets).SerializeToString(), "m.onnx").graph
+    assert {tensor.name: tensor.shape for tensor in found.tensors if str(tensor.name) in "xyz"} == dict.fromkeys(
+        "xyz", (3, 4)
+    )
+
+
+def test_only_sizes_with_which_the_model_can_be_read_are_suggested() -> None:
+    cut = [helper.make_node("Pad", ["x", "pads"], ["y"])]
+    whole = graph(cut, [value("x", ("n",))], [value("y", None)])
+    whole.initializer.append(numpy_helper.from_array(np.array([-5, 0]), "pads"))
+    with pytest.raises(FormatError, match=r'got dimension "n" open; give it, for example: dims=n=64$'):
+        imported(of_graph(whole))
+    same = [helper.make_node("Identity", ["x"], ["y"])]
+    with pytest.raises(FormatError, match="got strings: plan the part of the model before them"):
+        imported(of_graph(graph(same, [value("x", ("n",), TensorProto.STRING)], [value("y", None)])))
+
+
+def test_a_map_of_labels_is_refused_with_the_way_out() -> None:
+    made = helper.make_node("ZipMap", ["x"], ["z"], domain="ai.onnx.ml", classlabels_int64s=[0, 1])
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("ai.onnx.ml", 1)]
+    whole = graph([made], [value("x", (3, 2))], [ValueInfoProto(name="z")])
+    data = helper.make_model(whole, opset_imports=opsets, ir_version=8).SerializeToString()
+    with pytest.raises(FormatError, match=r"must be a dense tensor, got a sequence, .*: convert with zipmap=False"):
+        read_model_graph(data, "m.onnx")

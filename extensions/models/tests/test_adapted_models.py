@@ -1,0 +1,63 @@
+"""Models adapted by options alone: weights and copies on the command, and weights on every entrance."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import memplan
+from memplan.api.cli.main import main
+from memplan.questions.convert.convert import convert
+from memplan.questions.convert.options import ConvertOptions
+
+KWS = Path(__file__).parents[3] / "tests" / "models" / "recorded" / "kws_dscnn_int8.tflite"
+Captured = pytest.CaptureFixture[str]
+
+
+def planned(capfd: Captured, *arguments: str, status: int = 0) -> Any:
+    assert main(["plan", *arguments, "--format", "json", "--quiet"]) == status
+    return json.loads(capfd.readouterr().out)
+
+
+def offsets(plan: Any) -> dict[str, tuple[str, int]]:
+    return {row["id"]: (row["pool"], row["offset"]) for row in plan["placements"]}
+
+
+def test_weights_lie_in_flash_in_ram_or_where_there_is_room(capfd: Captured) -> None:
+    flash = planned(capfd, str(KWS), "--weights", "flash")
+    assert {row["name"]: row["used"] for row in flash["pools"]} == {"ram": 16_000, "flash": 24_320}
+    ram = planned(capfd, str(KWS), "--weights", "ram")
+    assert {row["name"]: row["used"] for row in ram["pools"]} == {"ram": 40_320}
+    some = planned(capfd, str(KWS), "--weights", "choose", "--pool", "ram=20000", "--pool", "flash=64KiB")
+    used = {row["name"]: row["used"] for row in some["pools"]}
+    assert some["status"] == "optimal"
+    assert used["ram"] <= 20_000
+    assert some["cost"] == some["cost_lower_bound"]
+    assert 24_320 - 4_000 <= some["cost"] < 24_320
+
+
+def test_tensors_that_are_written_never_lie_in_flash(capfd: Captured) -> None:
+    plan = planned(capfd, str(KWS), "--weights", "choose", "--pool", "ram=15000", "--pool", "flash=1MiB", status=1)
+    assert plan["status"] == "infeasible"
+
+
+def test_weights_count_in_budgets(capfd: Captured) -> None:
+    weights = ["--weights", "flash"]
+    assert main(["check", str(KWS), *weights, "--budget", "ram=16000", "--budget", "flash=24320"]) == 0
+    assert main(["check", str(KWS), *weights, "--budget", "flash=24000"]) == 1
+    capfd.readouterr()
+
+
+def test_a_number_of_copies_is_for_inputs_and_outputs_of_a_model(capfd: Captured) -> None:
+    found = offsets(planned(capfd, str(KWS), "--copies", "2"))
+    assert {"main/x", "main/x#2", "main/Identity", "main/Identity#2"} <= set(found)
+
+
+def test_every_entrance_puts_weights_alike() -> None:
+    weights = memplan.read_problem(KWS, weights="flash", capacity={"ram": 32768, "flash": 65536})
+    found = convert(KWS.read_bytes(), None, ConvertOptions(weights="flash")).problem
+    assert found is not None
+    assert found.with_capacity({"ram": 32768, "flash": 65536}) == weights

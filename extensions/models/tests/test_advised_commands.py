@@ -1,0 +1,225 @@
+"""Every command that a message or a hint advises runs as it is printed: with the files and flags that were given."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import shlex
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import memplan
+from memplan.api.cli.main import main
+from memplan.api.requests import head_of, parse_request
+from memplan.questions.capability import Control
+from memplan.planner.operations.graph import write_graph
+from memplan.extensions.models.tests import onnx_models
+from memplan.extensions.systems.tests.foreign_files import files
+from tests.support import networks
+
+ROOT = Path(__file__).parents[3]
+MODELS = ROOT / "tests" / "models"
+ADVISED = re.compile(r"`memplan ([a-z-]+)([^`]*)`")
+PRODUCT = ("planner", "solvers", "systems", "capabilities", "api")
+
+TWO = json.dumps(
+    {
+        "buffers": [{"id": k, "size": 64, "start": 0, "end": 3} for k in "ab"],
+        "pools": [{"name": "ram", "base_address": 4096}],
+    }
+)
+PINNED = "id,lower,upper,size,offset\na,0,2,100,0\nb,1,3,100,150\nc,2,4,9,0\nd,4,5,9,0\n"
+ROWS = [onnx_models.value(name, ("N", channels, 32, 32)) for name, channels in (("x", 1), ("y", 8), ("z", 1))]
+KERNELS = {"up": np.zeros((8, 1, 3, 3), np.float32), "down": np.zeros((1, 8, 3, 3), np.float32)}
+NODES = [onnx_models.node("Conv", way, to, pads=[1] * 4) for way, to in (("x up", "y"), ("y down", "z"))]
+CHAIN = onnx_models.model(NODES, ROWS[:1], ROWS[2:], **KERNELS)
+
+CASES: list[tuple[str, str, int, list[str]]] = [
+    # the module that has the sentence; the command that is given; its exit status; the commands that it advises
+    ("memplan_json", "order two.json", 2, ["plan two.json"]),
+    ("memplan_json", "cascade 'a graph/two.json'", 2, ["plan 'a graph/two.json'"]),
+    ("memplan_json", "plan graph.json", 2, ["order graph.json", "plan graph.json --order best"]),
+    ("memplan_json", "order plan.json", 2, ["verify PROBLEM plan.json"]),
+    ("memplan_json", "verify two.json operations.json", 2, ["liveness operations.json", "plan operations.json"]),
+    ("advice", "verify plan.json two.json", 2, ["verify two.json plan.json"]),
+    ("advice", "convert plan.json two.json --to ld -o a.ld", 2, ["convert two.json plan.json --to ld --output a.ld"]),
+    ("problems", "plan pinned.csv --capacity 4KiB -o out.json", 0, ["verify pinned.csv --capacity 4KiB --better"]),
+    (
+        "report",
+        "plan two.json --capacity 64 --format table",
+        1,
+        ["explain two.json --capacity 64 --repairs 3"],
+    ),
+    (
+        "hint",
+        "plan chain.onnx --dim N=1 --capacity 9KiB --format table",
+        1,
+        [
+            "explain chain.onnx --dim N=1 --capacity 9KiB --repairs 3",
+            "cascade chain.onnx --dim N=1 --fit 9216",
+        ],
+    ),
+    ("lines", "explain graph.json --repairs 3 --capacity 12KiB --format table", 0, ["cascade graph.json"]),
+    (
+        "tflm",
+        "convert vela.tflite vela.json --to tflite -o out.tflite",
+        2,
+        ["convert vela.tflite vela.json --to tflite --output out.tflite --scratch ethos-u=0 --scratch my_op=0"],
+    ),
+]
+ELSEWHERE = {
+    ("auth", "keys"): "help of the page of the service",
+    ("server", "keys"): "a refusal of memplan serve: tests/api/http/test_serving.py",
+    ("remote", "serve"): "a service that is away: it is to be started",
+    **dict.fromkeys(
+        (
+            *(("graphs", "convert"), ("graphs", "plan"), ("reading", "verify")),
+            *(("baseline", "check"), ("allocation_plan", "verify")),
+        ),
+        "tests/support/mistakes.txt",
+    ),
+    ("fits", "plan"): "a picture of what fits of a graph of ggml: extensions/networks/tests/test_cli_liveness.py",
+    ("plan_files", "plan"): "tests/support/mistakes.txt",
+    ("reading", "plan"): "tests/support/mistakes.txt",
+    ("compare", "plan"): "tests/support/mistakes.txt",
+    ("outputs", "convert"): "a plan that is asked for as C: tests/support/mistakes.txt",
+    ("usage", "plan"): "tests/support/mistakes.txt",
+    ("usage", "--help"): "tests/support/mistakes.txt",
+    ("model_graph", "plan"): "tests/support/mistakes.txt",
+    ("layout", "explain"): "tests/support/mistakes.txt",
+    ("layout", "plan"): "tests/support/mistakes.txt",
+    ("verify", "plan"): "the plans of others, below",
+    ("writing", "convert"): "what an order of a model does not gain: the tests of convert",
+    ("options", "solvers"): "help of a flag",
+    ("core", "core"): "a comment in the file that it writes",
+}
+"""Commands that texts name, which no case shows, with the reason."""
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Path:
+    monkeypatch.chdir(tmp_path)
+    Path("a graph").mkdir()
+    for name in ("two.json", "a graph/two.json"):
+        Path(name).write_text(TWO)
+    Path("pinned.csv").write_text(PINNED)
+    Path("chain.onnx").write_bytes(CHAIN)
+    Path("graph.json").write_bytes(write_graph(networks.two_convolutions()))
+    shutil.copy(ROOT / "examples" / "operations.json", "operations.json")
+    shutil.copy(MODELS / "vela" / "skip_shared.tflite", "vela.tflite")
+    assert main(["plan", "two.json", "-o", "plan.json"]) == 0
+    assert main(["plan", "vela.tflite", "-o", "vela.json"]) == 0
+    capfd.readouterr()
+    return tmp_path
+
+
+@pytest.mark.parametrize(("_module", "line", "status", "wanted"), CASES, ids=[line for _, line, *_ in CASES])
+@pytest.mark.usefixtures("here")
+def test_commands_that_a_message_advises_run_as_printed(
+    _module: str, line: str, status: int, wanted: list[str], capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert main(shlex.split(line)) == status
+    said = "\n".join(capfd.readouterr())
+    advised = [f"{name}{more}" for name, more in ADVISED.findall(said)]
+    assert advised == wanted, said
+    for command in advised:
+        found = main(shlex.split(command.replace("PROBLEM", "two.json")))
+        assert (command, found) == (command, 0)
+
+
+WRONG = ROOT / "tests" / "dumps" / "wrong"
+BOTH = [{"id": "a", "size": 64, "start": 0, "end": 4}, {"id": "b", "size": 64, "start": 1, "end": 5}]
+OFFSETS = {"a": 0, "b": 32}
+OF_OTHERS: dict[str, dict[str, bytes]] = {
+    "allocations.tflite": {"allocations.tflite": dict(files())["planned_wrongly.tflite"]},
+    **{
+        name: {name: (WRONG / name).read_bytes()}
+        for name in ("litert-8889.txt", "llama.cpp-in-place.json", "ptoas-545.pto", "tilelang-ascend-1765.tir")
+    },
+    "pinned.csv": {"pinned.csv": b"id,lower,upper,size,offset\na,0,4,64,0\nb,1,5,64,32\n"},
+    "p.json offsets.json": {
+        "p.json": json.dumps({"buffers": BOTH}).encode(),
+        "offsets.json": json.dumps(OFFSETS).encode(),
+    },
+    "p.json offsets.csv": {
+        "p.json": json.dumps({"buffers": BOTH}).encode(),
+        "offsets.csv": b"id,offset\na,0\nb,32\n",
+    },
+    "baseline.json": {
+        "baseline.json": json.dumps(
+            {
+                "problem": {"buffers": BOTH},
+                "plan": {"placements": [{"id": k, "pool": "default", "offset": v} for k, v in OFFSETS.items()]},
+            }
+        ).encode()
+    },
+}
+"""Wrong plans as others write them: the files that `memplan verify` is given, and what these hold."""
+
+
+@pytest.mark.parametrize("given", OF_OTHERS)
+def test_an_invalid_plan_of_another_tool_is_repaired_by_the_printed_command(
+    given: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name, content in OF_OTHERS[given].items():
+        Path(name).write_bytes(content)
+    assert main(["verify", *shlex.split(given)]) == 3
+    first, last = given.split()[0], given.split()[-1]
+    assert ADVISED.findall(capfd.readouterr().err) == [("plan", f" {first} --keep {last}")]
+    assert main(["plan", first, "--keep", last, "-o", "mended.json"]) == 0
+    moved = json.loads(Path("mended.json").read_text())["kept"]
+    assert (moved["moved"] >= 1, moved["stayed"] >= 1) == (True, True)
+    if first != "pinned.csv":  # whose offsets are pins beside another plan
+        assert main(["verify", first, "mended.json"]) == 0
+
+
+def test_a_file_with_a_plan_inside_is_one_in_python_and_over_http(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(WRONG)
+    name = "ptoas-545.pto"
+    assert not memplan.verify(name, name).valid
+    kept = memplan.plan(name, keep=name).kept
+    assert kept is not None
+    assert (kept.moved, kept.stayed) == (1, 1)
+    found = memplan.verify("onnxruntime-32466.onnx", "onnxruntime-32466.txt")
+    assert (len(found.violations), str(found.unmendable)[:31]) == (1, "no plan is right in these pools")
+    asked = parse_request("verify", head_of("application/octet-stream", f"name={name}"), Path(name).read_bytes())
+    assert json.loads(asked.answer(Control())[0])["violations"][0]["rule"] == "overlap"
+
+
+@pytest.mark.parametrize("given", ["onnxruntime-32466.onnx onnxruntime-32466.txt", "pytorch-187678.py.txt"])
+def test_a_plan_that_cannot_be_mended_is_reported(
+    given: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(WRONG)
+    names = given.split()
+    assert main(["verify", *names]) == 3
+    said = capfd.readouterr().err
+    assert "no plan is right in these pools: pool " in said
+    assert ADVISED.findall(said) == []
+    assert main(["plan", names[0], "--keep", names[-1], "--format", "table"]) == 1
+    assert ADVISED.findall(capfd.readouterr().out) == []
+
+
+def advising() -> set[tuple[str, str]]:
+    """Return the texts of the product that name a command, but docstrings: (module, command)."""
+    found = set()
+    for path in (path for folder in PRODUCT for path in (ROOT / folder).rglob("*.py")):
+        if "`memplan " not in (text := path.read_text(encoding="utf-8")):
+            continue
+        module = path.parent.name if path.stem == "__init__" else path.stem
+        tree = ast.parse(text)
+        documents = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in documents:
+                found |= {(module, name) for name in re.findall(r"`memplan ([a-z-]+)", node.value)}
+    return found
+
+
+def test_no_text_advises_a_command_that_no_case_runs() -> None:
+    shown = {module for module, *_ in CASES}
+    assert {(module, name) for module, name in advising() if module not in shown} - set(ELSEWHERE) == set()

@@ -1,0 +1,182 @@
+"""`memplan check` of a folder, with one file of budgets."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from memplan.api.cli.main import main
+from memplan.extensions.models.tests.tflite_files import model, operator, subgraph, tensor
+
+Captured = pytest.CaptureFixture[str]
+
+
+def network(elements: int) -> bytes:
+    return model(subgraph([tensor("x", (elements,)), tensor("y", (elements,))], [0], [1], [operator("RELU", [0], [1])]))
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Three models, of 128, 1,024 and 2,048 bytes, 800 more in TFLite Micro's arena, and files that are none."""
+    monkeypatch.chdir(tmp_path)
+    nested = tmp_path / "models" / "nested"
+    nested.mkdir(parents=True)
+    (tmp_path / "models" / "a.tflite").write_bytes(network(16))
+    (tmp_path / "models" / "b.TFLITE").write_bytes(network(128))
+    (nested / "c.tflite").write_bytes(network(256))
+    (tmp_path / "models" / "labels.txt").write_text("yes\nno\n")
+    (tmp_path / "models" / ".hidden.tflite").write_bytes(b"")
+    return tmp_path
+
+
+def budgets(folder: Path, text: str) -> str:
+    (folder / "budgets.toml").write_text(text)
+    return "budgets.toml"
+
+
+def checked(capfd: Captured, status: int, *arguments: str) -> tuple[Any, list[str]]:
+    assert main(["check", *arguments]) == status, capfd.readouterr()
+    out, err = capfd.readouterr()
+    return json.loads(out or "null"), err.splitlines()
+
+
+def test_each_model_of_a_folder_has_its_budget_or_the_default_and_a_line(folder: Path, capfd: Captured) -> None:
+    default = '[default]\ncapacity = {sram = "unlimited"}\nbudget = {sram = 2000}\n'
+    given = budgets(folder, f'["models/a.tflite"]\nbudget = "1KiB"\n{default}')
+    found, said = checked(capfd, 1, "models", "--budgets", given)
+    assert [check["passed"] for check in found["checks"]] == [True, True, False]
+    assert not found["passed"]
+    arena = "TFLite Micro's arena:"
+    assert said[:2] == [
+        f"memplan: models/a.tflite: sram: 128 bytes of 1,024; {arena} 928 bytes (head 128, tail 800, 992 to start)",
+        f"memplan: models/b.TFLITE: sram: 1,024 bytes of 2,000; {arena} 1,824 bytes (head 1,024, tail 800)",
+    ]
+    assert said[2].startswith('memplan: models/nested/c.tflite: over-budget: pool "sram": uses 2,048 bytes, 48 above')
+    assert len(said) == 3
+
+
+def test_a_model_without_an_entry_and_a_default_is_reported_as_without_budget(folder: Path, capfd: Captured) -> None:
+    _, said = checked(capfd, 0, "models", "--budgets", budgets(folder, '["models/a.tflite"]\nbudget = 992\n'))
+    assert said[1:] == [
+        "memplan: models/b.TFLITE: default: 1,024 bytes; without budget",
+        "memplan: models/nested/c.tflite: default: 2,048 bytes; without budget",
+    ]
+
+
+def test_flags_apply_to_all_models_of_a_folder_for_which_the_file_states_nothing(folder: Path, capfd: Captured) -> None:
+    checked(capfd, 1, "models", "--budget", "2KiB")
+    given = budgets(folder, '["models/nested/c.tflite"]\nbudget = "3KiB"\n')
+    checked(capfd, 0, "models", "--budget", "2KiB", "--budgets", given)
+
+
+def test_paths_in_the_file_are_relative_to_it_and_one_model_alone_works_too(folder: Path, capfd: Captured) -> None:
+    (folder / "models" / "budgets.toml").write_text('["a.tflite"]\nbudget = 127\n')
+    checked(capfd, 1, "models/a.tflite", "--budgets", "models/budgets.toml")
+    checked(capfd, 2, "models/b.TFLITE", "--budgets", "models/budgets.toml")  # which has none
+    checked(capfd, 1, str(folder), "--budgets", str(folder / "models" / "budgets.toml"))
+
+
+def test_a_table_has_the_flags_of_the_command_and_the_models_baseline(folder: Path, capfd: Captured) -> None:
+    checked(capfd, 0, "models/a.tflite", "--save-baseline", "a.json")
+    (folder / "models" / "a.tflite").write_bytes(network(20))
+    keys = 'baseline = "a.json"\nviews = "separate"\nalignment = 16\npin = {x = 0}\ntime-limit = 5\n'
+    _, said = checked(capfd, 1, "models", "--budgets", budgets(folder, f'["models/a.tflite"]\n{keys}'))
+    assert "models/a.tflite: grown: " in said[0]
+    checked(capfd, 0, "models", "--budgets", budgets(folder, f'["models/a.tflite"]\n{keys}tolerance = "100%"\n'))
+
+
+def test_the_first_build_makes_the_baseline_that_a_table_names(folder: Path, capfd: Captured) -> None:
+    given = budgets(folder, '["models/a.tflite"]\nbaseline = "a.json"\n')
+    assert main(["check", "models", "--budgets", given]) == 2
+    way = "`memplan check models/a.tflite --save-baseline a.json` makes it"
+    assert way in capfd.readouterr().err
+    checked(capfd, 0, "models/a.tflite", "--budgets", given, "--save-baseline", str(folder / "a.json"))
+    _, said = checked(capfd, 0, "models", "--budgets", given)
+    assert said[0] == "memplan: models/a.tflite: default: 128 bytes (+0); without budget"
+
+
+def test_a_problem_is_checked_where_the_file_names_it(folder: Path, capfd: Captured) -> None:
+    (folder / "models" / "rows.csv").write_text("id,lower,upper,size\na,0,2,64\n")
+    _, said = checked(capfd, 1, "models", "--budgets", budgets(folder, '["models/rows.csv"]\nbudget = 63\n'))
+    assert 'models/rows.csv: over-budget: pool "default": uses 64 bytes' in said[3]
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("budget = ", "budgets.toml: must be TOML: Invalid value (at end of document)"),
+        ("[models/a.tflite]\n", "budgets.toml: must be TOML: "),
+        ('budget = "1KiB"', 'budgets.toml: "budget": must be in a table, [default] or that of a model, got "1KiB"'),
+        ("[d.tflite]\nbudget = 1", 'budgets.toml: "d": must be the path of a file from ., in quotes; there is none'),
+        ('["models/d.tflite"]', 'budgets.toml: "models/d.tflite": must be the path of a file from ., in quotes; there'),
+        ("[default]\nbudgte = 1", "budgets.toml: default: must have keys that are known (time-limit, "),
+        ('[default]\nbaseline = "a"', "budgets.toml: default: must have keys that are known ("),
+        (
+            '["models/a.tflite"]\nbudget = "64KiBs"',
+            'budgets.toml: "models/a.tflite".budget: must be a size such as 4096, 64kB or 1MiB, got "64KiBs"',
+        ),
+        ("[default]\nbudget = {sram = -1}", "budgets.toml: default.budget: must be a size such as "),
+        ("[default]\nbudget = [1, 2]", "budgets.toml: default.budget: must name its pool"),
+        ('[default]\ntolerance = "much"', "budgets.toml: default.tolerance: must be a size or a percentage, "),
+        ("[default]\ntolerance = 5", "budgets.toml: default.tolerance: must be "),
+        (
+            '[default]\ndim = "batch"',
+            "budgets.toml: default.dim: must be NAME=SIZE, as in batch=1, or of an input NAME=SIZE,",
+        ),
+        ('[default]\ntime-limit = "x"', "budgets.toml: default.time-limit: must be "),
+    ],
+)
+def test_errors_in_the_file_of_budgets_are_named(text: str, sentence: str, folder: Path, capfd: Captured) -> None:
+    assert main(["check", "models", "--budgets", budgets(folder, text)]) == 2
+    out, err = capfd.readouterr()
+    assert err.startswith(f"memplan: error: {sentence}"), err
+    assert (out, err.count("\n")) == ("", 1)
+
+
+def test_a_wrong_model_does_not_stop_the_check_of_the_others(folder: Path, capfd: Captured) -> None:
+    (folder / "models" / "a.tflite").write_bytes(b"version https://git-lfs.github.com/spec/v1\n")
+    given = budgets(folder, '["models/b.TFLITE"]\nbudget = {sram = 2048}\npin = "none=0"\n[default]\nbudget = 1\n')
+    found, said = checked(capfd, 2, "models", "--budgets", given)
+    assert said[0].startswith("memplan: error: models/a.tflite: must be a file that memplan reads, got a pointer")
+    assert said[1].startswith("memplan: error: models/b.TFLITE: pin: ")
+    rules = [(check["subject"], [each["rule"] for each in check["failures"]]) for check in found["checks"]]
+    assert rules[2][0] == "models/nested/c.tflite"
+    assert rules[:2] == [("models/a.tflite", ["unread"]), ("models/b.TFLITE", ["unread"])]
+
+
+@pytest.mark.parametrize("flag", ["--save-baseline", "--baseline", "--plan", "--subject"])
+def test_options_for_a_single_model_are_refused_for_a_folder(flag: str, folder: Path, capfd: Captured) -> None:
+    assert main(["check", "models", flag, "x.json"]) == 2
+    assert capfd.readouterr().err.endswith(": must be given for one model, not for a folder\n")
+
+
+def test_a_folder_without_models_is_refused(folder: Path, capfd: Captured) -> None:
+    shutil.rmtree(folder / "models" / "nested")
+    (folder / "none").mkdir()
+    assert main(["check", "none"]) == 2
+    said = capfd.readouterr().err
+    assert said.startswith("memplan: error: none: must hold a model (.")
+    assert {".tflite", ".onnx"} <= {*said.partition("(")[2].partition(")")[0].split(", ")}
+
+
+def test_reports_are_of_all_models(folder: Path) -> None:
+    endings = ("md", "sarif", "xml", "json")
+    reports = [word for ending in endings for word in ("-o", f"report.{ending}")]
+    assert main(["check", "models", "--budget", "2KiB", *reports, "-q"]) == 1
+    for ending in endings:
+        text = (folder / f"report.{ending}").read_text().replace("\\", "")
+        assert all(name in text for name in ("models/a.tflite", "models/b.TFLITE", "models/nested/c.tflite"))
+    suites = ET.fromstring((folder / "report.xml").read_text())
+    assert (len(suites), suites.attrib["tests"], suites.attrib["failures"]) == (3, "6", "1")
+    assert len(json.loads((folder / "report.sarif").read_text())["runs"]) == 3
+
+
+def test_a_table_has_the_lines_on_standard_output(folder: Path, capfd: Captured) -> None:
+    assert main(["check", "models", "--budget", "4KiB", "--format", "table"]) == 0
+    out, err = capfd.readouterr()
+    assert (len(out.splitlines()), err) == (3, "")

@@ -1,0 +1,372 @@
+"""Models on the command line: compared with their runtimes, put into an order, checked, and written with a plan."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+from memplan.extensions.models.tflite.tflm_tail import arena_of
+
+from memplan.api.cli.main import main
+from memplan.questions.compare.compare import CompareOptions, compare, lines
+from memplan.planner.foreign.reading import read_model
+from memplan.extensions.models.tests.tflite_files import INT8, model, operator, subgraph, tensor, two_halves
+from tests.support.dump_files import DUMPS, MEMORIES
+
+Captured = pytest.CaptureFixture[str]
+ROOT = Path(__file__).parents[3]
+MODELS = ROOT / "tests" / "models"
+VIEW = str(MODELS / "view.tflite")
+RANDWIRE = str(ROOT / "examples" / "graphs" / "cells_randwire32x1_s1.json")
+
+
+def wide_then_narrow() -> bytes:
+    """Return a model that the greedy of TFLite Micro plans with more bytes than it needs, and that has a view."""
+    sizes = (32, 32, 96, 64, 160, 64, 64)
+    tensors = [tensor(f"t{k}", (size,), INT8) for k, size in enumerate(sizes)]
+    operators = [operator("RELU", [k], [k + 1]) for k in range(5)]
+    return model(subgraph(tensors, [0], [6], [*operators, operator("RESHAPE", [5], [6])]))
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> str:
+    path = tmp_path / "model.tflite"
+    path.write_bytes(wide_then_narrow())
+    return str(path)
+
+
+def compared(capfd: Captured, *arguments: str) -> Any:
+    assert main(["compare", *arguments]) == 0
+    return json.loads(capfd.readouterr().out)
+
+
+def test_a_model_without_a_plan_is_compared_with_its_runtimes_planner(file: str, capfd: Captured) -> None:
+    found = compared(capfd, file)
+    assert (found["format"], found["nothing_shared"]) == ("tflite", 512)
+    assert found["own"]["name"] == "reference:tflite-micro-greedy"
+    assert found["memplan"]["peak"] == found["memplan"]["lower_bound"] == 224
+    assert found["memplan_with_views"]["buffers"] == 7
+    assert found["views"] == {"aliases": 1, "alias_bytes": 64, "apart": 0, "apart_bytes": 0}
+    assert found["saved"] == found["own"]["peak"] - 224
+    audited = found["own_audit"]
+    assert (audited["valid"], audited["peak"], audited["best"]) == (True, found["own"]["peak"], 224)
+    assert (audited["too_much_bytes"], audited["pools"][0]["above_line"], audited["fewest_moves"]["count"]) == (
+        0,
+        [],
+        0,
+    )
+
+
+def test_the_plan_in_a_file_counts_as_the_plan_of_the_model(tmp_path: Path, capfd: Captured) -> None:
+    path = tmp_path / "planned.tflite"
+    graph = subgraph([tensor("x", (16,), INT8), tensor("y", (16,), INT8)], [0], [1], [operator("RELU", [0], [1])])
+    path.write_bytes(model(graph, offline_plan=(0, 1, 2, 0, 48)))
+    found = compared(capfd, str(path))
+    assert found["own"] == {"name": "the plan in the file", "peak": 64, "message": None}
+    assert (found["saved"], found["saved_percent"]) == (32, 50.0)
+    audited = found["own_audit"]
+    moves = audited["fewest_moves"]
+    assert (audited["valid"], audited["too_much_bytes"], moves["count"], moves["proved"]) == (True, 32, 1, True)
+
+
+def test_a_compilers_dump_is_compared_with_the_compilers_layout(capfd: Captured) -> None:
+    found = compared(capfd, str(DUMPS / "densenet121.iree.txt"))
+    assert (found["format"], found["own"]["peak"]) == ("iree", 9_416_320)
+    assert (found["memplan"]["status"], found["memplan"]["peak"]) == ("optimal", 7_810_688)
+
+
+def test_people_get_a_line_a_fact(file: str, capfd: Captured) -> None:
+    assert main(["compare", file, "--format", "table", "--views", "separate"]) == 0
+    lines = capfd.readouterr().out.splitlines()
+    assert [line.rsplit("  ", 2)[0].split("  ")[0] for line in lines] == [
+        "nothing shared",
+        "reference:tflite-micro-greedy",
+        "memplan",
+        "lower bound",
+        "saved",
+        "memplan, reordered",
+    ]
+    assert lines[2].split()[1:] == ["224", "optimal"]
+
+
+def test_a_format_whose_planner_is_not_known_is_compared_with_no_planner(tmp_path: Path, capfd: Captured) -> None:
+    pytest.importorskip("onnx", reason="needs the extra onnx")
+    from memplan.extensions.models.tests.onnx_models import choice
+
+    path = tmp_path / "model.onnx"
+    path.write_bytes(choice())
+    found = compared(capfd, str(path), "--alignment", "1")
+    assert found["own"] is None
+    assert found["saved"] == found["nothing_shared"] - found["memplan_with_views"]["peak"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--dim", "a=1", "--dim", "a=2"], 'dim: must be given once for each name, got "a" again'),
+        (["--dim", "batch=1"], '{file}: dim: must not be given, as TFLite names no dimensions, got "batch"'),
+    ],
+)
+def test_wrong_options_are_reported(file: str, capfd: Captured, arguments: list[str], sentence: str) -> None:
+    assert main(["compare", file, *arguments]) == 2
+    assert capfd.readouterr().err.startswith(f"memplan: error: {sentence.replace('{file}', file)}")
+
+
+def test_convert_prints_the_operations_that_a_file_has(file: str, capfd: Captured) -> None:
+    assert main(["convert", file, "--program"]) == 0
+    found = json.loads(capfd.readouterr().out)
+    assert (found["format"], len(found["problem"]["buffers"]), found["plan"]) == ("tflite", 7, None)
+    assert len(found["names"]["roles"]) == 7
+    assert main(["convert", file, "--format", "table"]) == 0
+    assert capfd.readouterr().out == "tflite: 7 buffers, 1 pool\n"
+    assert main(["convert", str(Path(file).with_name("none"))]) == 2
+
+
+def test_a_model_is_converted_to_its_problem(file: str, tmp_path: Path, capfd: Captured) -> None:
+    target = tmp_path / "problem.csv"
+    assert main(["convert", file, "-o", str(target), "--views", "separate"]) == 0
+    assert target.read_text().splitlines()[1] == "main/t0,-1,1,32,16"
+    assert "1 views are buffers of their own, of 64 B" in capfd.readouterr().err
+    assert main(["convert", str(target), "-o", "-", "--views", "separate"]) == 2
+    assert "must be given for models only (" in capfd.readouterr().err
+
+
+def test_a_models_operations_are_read_by_liveness(file: str, tmp_path: Path, capfd: Captured) -> None:
+    target = tmp_path / "operations.json"
+    assert main(["convert", file, "-o", str(target), "--to", "operations", "-q"]) == 0
+    assert main(["liveness", str(target), "-q"]) == 0
+    assert json.loads(capfd.readouterr().out)["workspace"]["live_bytes"] == 224
+    problem = tmp_path / "problem.json"
+    assert main(["convert", file, "-o", str(problem), "-q"]) == 0
+    assert main(["convert", str(problem), "-o", "-", "--to", "operations"]) == 2
+
+
+def test_plan_reads_a_model_as_compare_does(file: str, tmp_path: Path, capfd: Captured) -> None:
+    for options in ([], ["--alignment", "1"], ["--views", "separate"]):
+        asked = compared(capfd, file, *options)
+        assert main(["plan", file, *options, "-o", str(tmp_path / "plan.json"), "--deterministic", "-q"]) == 0
+        assert json.loads((tmp_path / "plan.json").read_text())["peak"] == asked["memplan"]["peak"]
+        assert main(["verify", file, str(tmp_path / "plan.json"), *options, "--again", "-q"]) == 0
+        assert json.loads(capfd.readouterr().out)["again"]["same"] == "bytes"
+    (tmp_path / "a.json").write_text('{"buffers": []}')
+    assert main(["plan", str(tmp_path / "a.json"), "--dim", "batch=1"]) == 2
+    assert "dim: must be given for models only" in capfd.readouterr().err
+
+
+def test_a_model_with_branches_is_compared_with_what_its_runtime_takes_of_the_file(capfd: Captured) -> None:
+    found = compared(capfd, str(MODELS / "choice.tflite"))
+    assert found["own"] == {"name": "reference:tflite-micro-greedy", "peak": 80, "message": None}
+    assert (found["memplan"]["peak"], found["memplan_reordered"]["peak"], found["saved"]) == (48, 48, 32)
+
+
+def test_a_model_is_planned_verified_checked_and_asked_about_with_the_scratch_that_is_given(
+    tmp_path: Path, capfd: Captured
+) -> None:
+    network = tmp_path / "custom.tflite"
+    network.write_bytes(
+        model(subgraph([tensor("x", (4,)), tensor("y", (4,))], [0], [1], [operator("CUSTOM", [0], [1])]))
+    )
+    given, plan = [str(network), "--scratch", "CUSTOM=64"], str(tmp_path / "plan.json")
+    assert main(["plan", *given, "-o", plan, "-q"]) == 0
+    assert main(["verify", *given[:1], plan, *given[1:], "-q"]) == 0
+    assert main(["verify", str(network), plan, "-q"]) == 0  # the plan remembers it
+    assert main(["verify", str(network), plan, "--scratch", "CUSTOM=128", "-q"]) == 3
+    assert main(["explain", *given, "--what-if"]) == 0
+    assert main(["explain", *given, "--capacity", "95", "-q"]) == 1
+    capfd.readouterr()
+    assert main(["check", *given, "--budget", "1056"]) == 0
+    found = json.loads(capfd.readouterr().out)
+    assert (found["pools"][0]["used"], found["arena"]["least"]) == (96, 1056)
+
+
+def test_a_model_is_written_in_its_new_order(tmp_path: Path, capfd: Captured) -> None:
+    sizes = {"x": 64, "a": 1024, "b": 1024, "c": 4, "d": 4, "y": 4}
+    tensors = [tensor(name, [size]) for name, size in sizes.items()]
+    rows = [("RELU", [0], [1]), ("RELU", [0], [2]), ("RELU", [1], [3]), ("RELU", [2], [4]), ("ADD", [3, 4], [5])]
+    operators = [operator(*row) for row in rows]
+    given, target = tmp_path / "model.tflite", tmp_path / "new.tflite"
+    given.write_bytes(model(subgraph(tensors, [0], [5], operators), offline_plan=[1, 0, 6, -1, -1, -1, -1, -1, -1]))
+    asked = ["order", str(given), "--deterministic", "--format", "table", "-o"]
+    assert main([*asked, str(target)]) == 0
+    assert "has not the metadata OfflineMemoryAllocation, a plan for the old order" in capfd.readouterr().err
+    assert len(target.read_bytes()) == len(given.read_bytes())
+    assert main([*asked, str(given)]) == 2
+    assert "output: must be another file than those that are read" in capfd.readouterr().err
+    assert main(["order", RANDWIRE, "--deterministic", "-o", str(target)]) == 2
+    assert "a graph or a program was read" in capfd.readouterr().err
+
+
+def test_the_comparison_reports_the_gain_of_the_order() -> None:
+    sizes = (16, 512, 512, 32, 32)
+    tensors = [tensor(f"t{k}", (size,), INT8) for k, size in enumerate(sizes)]
+    operators = [operator("RELU", [0], [1]), operator("RELU", [0], [2])]
+    operators += [operator("RELU", [1], [3]), operator("RELU", [2], [4])]
+    data = model(subgraph(tensors, [0], [3, 4], operators))
+    found = compare(data, CompareOptions(time_limit_s=6))
+    assert found.memplan_reordered is not None
+    assert (found.memplan.peak, found.memplan_reordered.peak, found.saved_by_order) == (1056, 576, 480)
+    assert [*lines(found)][-1].split(None, 2) == ["memplan,", "reordered", "576  optimal; the order saves 480"]
+    dump = compare(MEMORIES, CompareOptions(time_limit_s=6))
+    assert (dump.memplan_reordered, dump.saved_by_order) == (None, None)
+
+
+@pytest.mark.parametrize("views", ["alias", "separate"])
+def test_a_model_gets_its_plan(views: str, tmp_path: Path) -> None:
+    problem, plan, written = (str(tmp_path / name) for name in ("problem.json", "plan.json", "planned.tflite"))
+    assert main(["convert", VIEW, "-o", problem, "--views", views, "--quiet"]) == 0
+    assert main(["plan", problem, "-o", plan, "--quiet"]) == 0
+    assert main(["convert", VIEW, plan, "-o", written, "--views", views]) == 0
+    data = Path(written).read_bytes()
+    assert read_model(data).own_peak == json.loads(Path(plan).read_text())["peak"]
+
+
+def test_a_cascade_without_a_gain_is_not_written(tmp_path: Path, capfd: Captured) -> None:
+    target = tmp_path / "parts.tflite"
+    given = str(MODELS / "recorded" / "kws_dscnn_int8.tflite")
+    assert main(["cascade", given, "--macs", "+25%", "-o", str(target), "--time-limit", "5"]) == 1
+    said = capfd.readouterr().err
+    assert "not written, as nothing is gained: TFLite Micro's whole arena takes 24,208 bytes (head 16,000" in said
+    assert not target.exists()
+
+
+def test_a_cascade_of_a_model_with_variables_is_written_or_not_for_a_reason(tmp_path: Path, capfd: Captured) -> None:
+    target = tmp_path / "parts.tflite"
+    assert main(["cascade", str(MODELS / "variable.tflite"), "-o", str(target), "--time-limit", "5"]) == 1
+    assert "not written, as nothing is gained" in capfd.readouterr().err
+
+
+def test_the_whole_arena_of_a_new_order_is_reported(tmp_path: Path, capfd: Captured) -> None:
+    given, target = tmp_path / "model.tflite", tmp_path / "ordered.tflite"
+    given.write_bytes(two_halves())
+    assert main(["order", str(given), "--deterministic", "-o", str(target)]) == 0
+    before, after = arena_of(given.read_bytes()), arena_of(target.read_bytes())
+    assert after.used < before.used
+    assert f"TFLite Micro's whole arena takes {after}, {before.used:,} as given" in capfd.readouterr().err
+
+
+def test_a_model_is_written_in_its_given_order_if_no_order_is_better(tmp_path: Path, capfd: Captured) -> None:
+    given, target = tmp_path / "model.tflite", tmp_path / "ordered.tflite"
+    given.write_bytes((MODELS / "recorded" / "kws_dscnn_int8.tflite").read_bytes())
+    assert main(["order", str(given), "--deterministic", "-o", str(target)]) == 0
+    assert "written as given, as nothing is gained: the given order has the least peak" in capfd.readouterr().err
+    assert target.read_bytes() == given.read_bytes()
+
+
+def test_the_whole_arena_of_a_plan_is_reported(tmp_path: Path, capfd: Captured) -> None:
+    given, plan, target = tmp_path / "model.tflite", str(tmp_path / "plan.json"), tmp_path / "planned.tflite"
+    given.write_bytes(two_halves())
+    assert main(["plan", str(given), "-o", plan, "--quiet"]) == 0
+    assert main(["convert", str(given), plan, "-o", str(target)]) == 0
+    arena = arena_of(target.read_bytes())
+    assert f"TFLite Micro's whole arena takes {arena}, as large as {arena.used:,} without" in capfd.readouterr().err
+
+
+def test_a_check_holds_the_whole_arena_of_a_model_to_the_budget_of_its_tensors(tmp_path: Path, capfd: Captured) -> None:
+    given, plan = tmp_path / "model.tflite", tmp_path / "plan.json"
+    given.write_bytes(two_halves())
+    arena = arena_of(given.read_bytes())
+    assert arena.head < arena.used == arena.least
+    for budget, status in ((arena.head, 1), (arena.least - 1, 1), (arena.least, 0)):
+        assert main(["check", str(given), "--budget", str(budget)]) == status
+        found = json.loads(capfd.readouterr().out)
+        assert (found["arena"]["least"], found["passed"]) == (arena.least, status == 0)
+        said = [failure["message"] for failure in found["failures"] if "TFLite Micro's arena" in failure["message"]]
+        assert len(said) == status
+        assert all(f"{arena.least - budget:,} above its budget" in message for message in said)
+    assert main(["plan", str(given), "-o", str(plan), "--quiet"]) == 0
+    assert main(["check", str(given), "--plan", str(plan), "--budget", str(arena.head)]) == 0
+    assert "arena" not in json.loads(capfd.readouterr().out)
+
+
+def test_no_saving_is_promised_where_kernels_of_the_device_ask_for_more(tmp_path: Path, capfd: Captured) -> None:
+    tensors = [tensor(name, (1, 256)) for name in "xyz"]
+    operators = [operator("my_op", [0], [1]), operator("ADD", [1, 0], [2])]
+    custom = tmp_path / "custom.tflite"
+    custom.write_bytes(model(subgraph(tensors, [0], [2], operators)))
+    assert main(["compare", str(custom), "--format", "table"]) == 0
+    saved, warning = capfd.readouterr().out.splitlines()[-2:]
+    assert saved.split() == ["saved", "-"]
+    assert "what the kernels of my_op ask for besides is not known: the arena may become larger" in warning
+
+
+def test_a_model_that_does_not_fit_is_told_the_cascade_that_does(capfd: Captured) -> None:
+    model = str(MODELS / "recorded" / "kws_dscnn_int8.tflite")
+    assert main(["cascade", model, "--alignment", "16", "--format", "json"]) == 0
+    peak = json.loads(capfd.readouterr().out)["points"][0]["peak"]
+    assert main(["plan", model, "--pool", "14000", "--format", "json"]) == 1
+    assert (
+        f"memplan: with cascades {peak:,} bytes at +0.0 % MACs: `memplan cascade {model} --fit 14000`"
+        in capfd.readouterr().err
+    )
+    assert main(["plan", model, "--pool", "100", "--format", "json"]) == 1
+    assert "cascades" not in capfd.readouterr().err
+
+
+def test_points_are_written_as_c_as_a_script_and_as_a_picture(tmp_path: Path, capfd: Captured) -> None:
+    small = str(ROOT / "examples" / "networks" / "two_convolutions.json")
+    assert main(["cascade", small, "--stripe", "1", "-o", f"{tmp_path}/net/"]) == 0
+    assert "#define NET_ARENA_SIZE 7404u" in (tmp_path / "net" / "net.h").read_text()
+    assert main(["cascade", small, "--stripe", "6x6", "-o", str(tmp_path / "loops.schedule")]) == 0
+    told = (tmp_path / "loops.schedule").read_text()
+    assert "op1.compute_root().tile(rows, columns, 6, 6, y, x)\nop0.compute_at(op1, x)\n" in told
+    assert main(["cascade", small, "-o", str(tmp_path / "front.svg")]) == 0
+    drawn = ElementTree.parse(tmp_path / "front.svg").getroot()
+    assert "6,668 bytes at +0.00 % MACs" in [node.text for node in drawn.iter() if node.tag.endswith("title")]
+
+
+def test_a_model_is_checked_without_changes(capfd: Captured) -> None:
+    def checked(status: int, budget: str) -> Any:
+        assert main(["check", str(MODELS / "recorded" / "kws_dscnn_int8.tflite"), "--budget", budget]) == status
+        return json.loads(capfd.readouterr().out)["pools"][0]
+
+    used = checked(0, "1MiB")["used"]
+    assert checked(1, str(used - 16))["over_budget"] == 16
+
+
+def test_a_model_that_does_not_fit_is_reported_with_the_missing_bytes(capfd: Captured) -> None:
+    model = str(MODELS / "recorded" / "kws_dscnn_int8.tflite")
+    assert main(["convert", model, "--to", "tflite", "--fit", "10KiB", "--format", "table"]) == 1
+    assert "no form that was found fits: 24,208 bytes are 13,968 too many" in capfd.readouterr().out
+
+
+@pytest.mark.slow
+def test_a_model_that_no_order_makes_fit_is_repaired_by_a_cascade(capfd: Captured) -> None:
+    model = str(MODELS / "recorded" / "kws_dscnn_int8.tflite")
+    command = [
+        "explain",
+        model,
+        "--capacity",
+        "14KiB",
+        "--repairs",
+        "2",
+        "--study-limit",
+        "60",
+        "--time-limit",
+        "240",
+        "-q",
+    ]
+    assert main([*command, "--format", "json"]) == 0
+    told = json.loads(capfd.readouterr().out)["repairs"]["of_operations"]
+    assert (told["repairs"][-1]["kind"], told["proved"]) == ("cascade", True)
+    assert told["repairs"][-1]["peak_after"] <= 14 * 1024 < told["least_live_peak"]
+    assert told["repairs"][-1]["extra_traffic"] > 0
+
+
+@pytest.mark.parametrize(
+    ("name", "peak", "best"), [("models/loop.pte", 416, 384), ("dumps/network_planned.relax", 46_528, 43_264)]
+)
+def test_models_and_dumps_have_their_plans_inside(name: str, peak: int, best: int, capfd: Captured) -> None:
+    assert main(["verify", str(MODELS.parent / name), "--better", "--format", "json", "-q"]) == 0
+    told = json.loads(capfd.readouterr().out)
+    assert (told["valid"], told["better"]["peak"], told["better"]["best"]) == (True, peak, best)
+
+
+def test_a_model_is_a_network(tmp_path: Path) -> None:
+    network = MODELS / "recorded" / "kws_dscnn_int8.tflite"
+    arguments = ["schedule", str(network), "--target", str(ROOT / "examples" / "schedules" / "gap8_like.json")]
+    assert main([*arguments, "--time-limit", "1", "-o", str(tmp_path / "answer.json"), "--quiet"]) == 0
+    from_file = json.loads((tmp_path / "answer.json").read_text())
+    assert from_file["regions"]

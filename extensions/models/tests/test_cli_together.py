@@ -1,0 +1,107 @@
+"""Several files of `memplan plan`: in turns, together, and the part of each model for its runtime."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from memplan.api.cli.main import main
+from memplan.extensions.models.tests.tflite_networks import mobilenet_v1, mobilenet_v2, vgg
+
+EXAMPLES = Path(__file__).parents[3] / "examples"
+KWS = Path(__file__).parents[3] / "tests" / "models" / "recorded" / "kws_dscnn_int8.tflite"
+Captured = pytest.CaptureFixture[str]
+
+
+def planned(capfd: Captured, *arguments: object) -> dict[str, object]:
+    assert main(["plan", *map(str, arguments), "--format", "json", "--quiet"]) == 0
+    found: dict[str, object] = json.loads(capfd.readouterr().out)
+    return found
+
+
+def test_models_in_turns_take_the_largest_and_together_the_sum(capfd: Captured) -> None:
+    files = KWS, EXAMPLES / "mobilenet_v2.csv"
+    assert planned(capfd, *files, "--together", "none")["peak"] == 1505280
+    assert planned(capfd, *files, "--together", "kws_dscnn_int8,mobilenet_v2")["peak"] == 1521280
+
+
+def test_the_part_of_each_model_is_a_plan_of_its_own_file(tmp_path: Path, capfd: Captured) -> None:
+    planned(capfd, KWS, KWS, "--together", "kws_dscnn_int8,kws_dscnn_int8#2", "-o", f"{tmp_path}/")
+    ends = []
+    for name in ("kws_dscnn_int8", "kws_dscnn_int8#2"):
+        part = tmp_path / f"{name}.plan.json"
+        assert main(["verify", str(KWS), str(part), "--quiet"]) == 0
+        ends.append(min(row["offset"] for row in json.loads(part.read_bytes())["placements"]))
+    assert sorted(ends) == [0, 16000]
+
+
+@pytest.mark.slow
+def test_four_models_in_turns_run_in_the_arena_of_the_largest(tmp_path: Path, capfd: Captured) -> None:
+    pytest.importorskip("ai_edge_litert", reason="the models are written with LiteRT's schema")
+    runtime = pytest.importorskip("tflite_micro", reason="models are run where TFLite Micro is installed").runtime
+    made = {"v1": mobilenet_v1(48), "v2": mobilenet_v2(48), "vgg": vgg(32), "kws": KWS.read_bytes()}
+    files = [tmp_path / f"{name}.tflite" for name in made]
+    for file in files:
+        file.write_bytes(made[file.stem])
+    alone = [planned(capfd, file)["peak"] for file in files]
+    assert planned(capfd, *files, "--together", "none", "-o", f"{tmp_path}/")["peak"] == max(alone)  # type: ignore[type-var]
+
+    def result(data: bytes, arena: int) -> bytes:
+        model = runtime.Interpreter.from_bytes(data, arena_size=arena)
+        about = model.get_input_details(0)
+        model.set_input(np.arange(np.prod(about["shape"])).reshape(about["shape"]).astype(about["dtype"]), 0)
+        model.invoke()
+        capfd.readouterr()
+        model.print_allocations()
+        return bytes(model.get_output(0).tobytes())
+
+    rewritten = {}
+    for file in files:
+        target = tmp_path / f"planned_{file.name}"
+        assert main(["convert", str(file), str(tmp_path / f"{file.stem}.plan.json"), "-o", str(target)]) == 0
+        rewritten[file.stem] = target.read_bytes()
+    largest = files[alone.index(max(alone))].stem  # type: ignore[type-var]
+    result(rewritten[largest], 1 << 20)
+    (whole,) = map(int, re.findall(r"Arena allocation total (\d+)", "".join(capfd.readouterr())))
+    for name, data in rewritten.items():
+        # The runtime aligns the arena's start, which may be anywhere, to 16 bytes.
+        assert result(data, whole + 64) == result(made[name], 1 << 20)
+
+
+def test_files_that_share_nothing_are_planned_separately(tmp_path: Path, capfd: Captured) -> None:
+    wrong = tmp_path / "wrong.csv"
+    wrong.write_text("id,lower,upper,size\na,3,1,8\n")
+    small = tmp_path / "mobilenet_v2.csv"
+    small.write_text("id,lower,upper,size\na,0,1,8\n")
+    files = [KWS, EXAMPLES / "mobilenet_v2.csv", wrong, small]
+    assert main(["plan", *map(str, files), "-o", f"{tmp_path / 'plans'}/"]) == 2
+    err = capfd.readouterr().err
+    assert f"{wrong}" in err
+    assert "upper" in err
+    plans = {path.name: json.loads(path.read_text())["peak"] for path in (tmp_path / "plans").iterdir()}
+    assert plans == {
+        "kws_dscnn_int8.plan.json": planned(capfd, KWS)["peak"],
+        "mobilenet_v2.plan.json": 1505280,
+        "mobilenet_v2#2.plan.json": 8,
+    }
+
+
+def test_an_application_is_planned_like_any_other_problem(capfd: Captured) -> None:
+    found = planned(capfd, EXAMPLES / "application.json")
+    assert (found["status"], found["peak"]) == ("optimal", 35840)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--together", "none"], "must be given for several files only, got"),
+        ([str(KWS), "--together", "none", "--order", "best"], "order: best must not be given with several files"),
+    ],
+)
+def test_flags_that_make_no_sense_are_refused(arguments: list[str], message: str, capfd: Captured) -> None:
+    assert main(["plan", str(KWS), *arguments]) == 2
+    assert message in capfd.readouterr().err

@@ -1,0 +1,106 @@
+"""Models brought into a runtime's arena: a form that fits with the fewest multiplications, never a larger arena."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+from memplan.extensions.models.tflite.tflm_tail import arena_of
+
+from memplan.api.cli.main import main
+from memplan.questions.convert.answer import Converted
+from memplan.questions.convert.convert import convert
+from memplan.questions.convert.options import ConvertOptions
+from memplan.planner.errors import FormatError, OptionError
+from memplan.extensions.models.tests.tflite_files import two_halves
+
+Captured = pytest.CaptureFixture[str]
+MODELS = Path(__file__).parents[4] / "tests" / "models"
+KWS = (MODELS / "recorded" / "kws_dscnn_int8.tflite").read_bytes()
+
+
+def deployed(data: bytes, **options: object) -> Converted:
+    found = convert(data, None, ConvertOptions.model_validate({"to": "tflite", "time_limit_s": 2, **options}))
+    arena = arena_of(found.files[0].data)
+    assert found.deployment is not None
+    assert found.arena is not None
+    assert found.given is not None
+    assert (arena.head, arena.tail, arena.least) == (found.arena.head, found.arena.tail, found.arena.least)
+    assert (found.arena.used, found.arena.least) <= (found.given.used, found.given.least)
+    return found
+
+
+def form_of(found: Converted) -> str | None:
+    return None if found.deployment is None else found.deployment.form
+
+
+def test_another_order_is_written_where_it_lowers_the_peak() -> None:
+    found = deployed(two_halves())
+    assert (form_of(found), found.deployment and found.deployment.macs_ratio) == ("ordered", 1.0)
+    assert found.arena is not None
+    assert found.given is not None
+    assert found.arena.head < found.given.head
+
+
+def test_the_given_model_is_kept_where_no_form_of_it_is_better(tmp_path: Path, capfd: Captured) -> None:
+    found = deployed(KWS)
+    assert (form_of(found), found.files[0].data) == ("given", KWS)
+    given, target = tmp_path / "kws.tflite", tmp_path / "out.tflite"
+    given.write_bytes(KWS)
+    assert main(["convert", str(given), "-o", str(target), "--time-limit", "2"]) == 0
+    assert "out.tflite: the model as given, as nothing is gained" in capfd.readouterr().err
+    assert target.read_bytes() == KWS
+
+
+def test_a_size_too_small_for_every_form_is_reported(tmp_path: Path, capfd: Captured) -> None:
+    given, target = tmp_path / "kws.tflite", tmp_path / "out.tflite"
+    given.write_bytes(KWS)
+    assert main(["convert", str(given), "--fit", "20KiB", "-o", str(target), "--time-limit", "2"]) == 1
+    said = capfd.readouterr()
+    assert "no form that was found fits" in said.err
+    assert "not written, as no form that was found fits" in said.err
+    assert not target.exists()
+
+
+def test_only_tflite_models_are_deployed() -> None:
+    with pytest.raises(FormatError, match=r"must be a TensorFlow Lite model \(.tflite\) for TFLite Micro"):
+        convert(b"id,lower,upper,size\n", None, ConvertOptions(to="tflite"))
+
+
+def test_the_array_of_c_is_the_model_and_its_arena_lies_where_it_was_asked(tmp_path: Path) -> None:
+    given, target = tmp_path / "model.tflite", tmp_path / "net.tflite"
+    given.write_bytes(two_halves())
+    asked = ["convert", str(given), "-o", str(target), "--c-array", "--section", ".dtcm", "--time-limit", "2"]
+    assert main([*asked, "--quiet"]) == 0
+    source = (tmp_path / "net.c").read_text()
+    array = source.partition("const unsigned char net[NET_SIZE] = {")[2].partition("}")[0]
+    assert bytes(int(byte, 16) for byte in array.replace("\n", "").split(",") if byte.strip()) == target.read_bytes()
+    assert 'MEMPLAN_IN_SECTION(".dtcm")' in source
+    assert f"#define NET_ARENA_SIZE {arena_of(target.read_bytes()).least}u" in (tmp_path / "net.h").read_text()
+    if compiler := shutil.which("gcc"):
+        command = [compiler, "-std=c11", "-Wall", "-Werror", "-c", "net.c", "-o", "net.o"]
+        subprocess.run(command, cwd=tmp_path, check=True)
+
+
+def test_an_invalid_name_of_a_section_is_refused() -> None:
+    with pytest.raises(OptionError, match=r'^section: must match .*\{1,100\}.*, got ".sram-data" \(The section .*\)$'):
+        ConvertOptions(section=".sram-data")
+
+
+def test_operators_run_in_parts_if_that_fits_and_give_the_same_bits() -> None:
+    pytest.importorskip("ai_edge_litert", reason="models are run where LiteRT is installed")
+    from memplan.extensions.models.tests.litert_models import outputs_of
+    from memplan.extensions.models.tests.tflite_networks import vgg
+
+    data = vgg(64, 8)
+    whole = arena_of(data).least
+    found = deployed(data, fit=whole * 3 // 4, time_limit_s=8)
+    assert (form_of(found), found.fits) == ("cascade", True)
+    image = np.random.default_rng(3).integers(-128, 128, (1, 64, 64, 3)).astype(np.int8)
+    assert all(
+        np.array_equal(a, b)
+        for a, b in zip(outputs_of(data, image), outputs_of(found.files[0].data, image), strict=True)
+    )

@@ -1,0 +1,194 @@
+"""TFLite Micro: models with their plan, read back by Vela's generated reader."""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from memplan.extensions.models.tflite.model import OFFLINE_PLAN
+from memplan.extensions.models.tflite.model import read_model as read_tensors
+from memplan.extensions.models.tflite.tflm import with_metadata
+
+from memplan.planner.errors import FormatError
+from memplan.planner.instance.canonical import problem_hash
+from memplan.planner.model.plan import Plan
+from memplan.solvers.portfolio.solve import solve
+from memplan.planner.foreign.imported import Imported
+from memplan.planner.foreign.layout import lay_out
+from memplan.planner.foreign.model_options import ModelOptions
+from memplan.planner.foreign.reading import read_model
+from memplan.planner.foreign.writing import export
+from memplan.extensions.models.tests.tflite_files import flatbuffer, model, operator, subgraph, tensor
+from tests.support.layouts import one_pool
+
+MODELS = Path(__file__).parents[4] / "tests" / "models"
+OF_ONE_SUBGRAPH = [MODELS / "view.tflite", MODELS / "recorded" / "kws_dscnn_int8.tflite"]
+GRAPH = subgraph(
+    [tensor("x", (1, 4)), tensor("k", (4,), constant=True), tensor("s", (4,), variable=True), tensor("y", (1, 4))],
+    [0],
+    [3],
+    [operator("ADD", [0, 1, 2], [3])],
+)
+PLACES = {"main/x": ("default", 0), "main/s": ("default", 16), "main/y": ("default", 32)}
+
+
+def planned(data: bytes) -> tuple[Imported, Plan, bytes]:
+    """Return what a model poses, its plan, and the model with the plan in it."""
+    found = read_model(data)
+    plan = solve(found.problem)
+    return found, plan, export("tflite", lay_out(found.problem, plan, data), "model")[""]
+
+
+def placed_by_hand(data: bytes, **moved: int) -> bytes:
+    found = read_model(data, None, ModelOptions(alignment=8))
+    places = PLACES | {f"main/{name}": ("default", offset) for name, offset in moved.items()}
+    placements = [{"id": name, "pool": pool, "offset": offset} for name, (pool, offset) in places.items()]
+    layout = lay_out(found.problem, Plan.model_validate({"placements": placements}), data)
+    return export("tflite", layout, "model")[""]
+
+
+def as_vela_reads(data: bytes) -> Any:
+    module = pytest.importorskip("ethosu.vela.tflite.Model", reason="needs ethos-u-vela, an independent reader")
+    return module.Model.GetRootAsModel(data, 0)
+
+
+def offline_offsets(read: Any) -> list[int]:
+    """Return what TFLite Micro takes of the metadata, which it must have once, with a count that is its tensors'."""
+    entries = [read.Metadata(k) for k in range(read.MetadataLength())]
+    (entry,) = (entry for entry in entries if entry.Name() == OFFLINE_PLAN.encode())
+    content = read.Buffers(entry.Buffer()).DataAsNumpy().tobytes()
+    numbers = struct.unpack(f"<{len(content) // 4}i", content)
+    assert numbers[:2] == (0, 1)
+    assert numbers[2] == len(numbers) - 3 == read.Subgraphs(0).TensorsLength()
+    return list(numbers[3:])
+
+
+def everything(read: Any) -> dict[str, Any]:
+    """Return what is in a model, but for its metadata."""
+    graph = read.Subgraphs(0)
+    rows = [graph.Tensors(k) for k in range(graph.TensorsLength())]
+    runs = [graph.Operators(k) for k in range(graph.OperatorsLength())]
+    return {
+        "version": read.Version(),
+        "description": read.Description(),
+        "codes": [read.OperatorCodes(k).BuiltinCode() for k in range(read.OperatorCodesLength())],
+        "signatures": [read.SignatureDefs(k).SignatureKey() for k in range(read.SignatureDefsLength())],
+        "tensors": [(row.Name(), row.ShapeAsNumpy().tolist(), row.Type(), row.IsVariable()) for row in rows],
+        "operators": [(run.InputsAsNumpy().tolist(), run.OutputsAsNumpy().tolist()) for run in runs],
+        "constants": [_content(read.Buffers(row.Buffer())) for row in rows],
+    }
+
+
+def _content(buffer: Any) -> bytes:
+    return bytes(buffer.DataAsNumpy().tobytes()) if buffer.DataLength() else b""
+
+
+@pytest.mark.parametrize("path", OF_ONE_SUBGRAPH, ids=lambda path: str(path.stem))
+def test_another_reader_finds_the_same_model_and_a_legal_plan(path: Path) -> None:
+    data = path.read_bytes()
+    found, plan, written = planned(data)
+    before, after = as_vela_reads(data), as_vela_reads(written)
+    assert everything(after) == everything(before)
+    assert after.MetadataLength() == before.MetadataLength() + 1
+    offsets = offline_offsets(after)
+    tensors = read_tensors(data).tensors
+    for row, offset in zip(tensors, offsets, strict=True):
+        assert (offset == -1) == row.is_constant
+        assert offset == -1 or offset % 16 == 0
+    sizes = {row.id: row.size for row in found.problem.buffers}
+    ends = [offset + sizes[f"main/{row.id}"] for row, offset in zip(tensors, offsets, strict=True) if offset >= 0]
+    assert max(ends) == plan.peak
+
+
+@pytest.mark.parametrize("path", OF_ONE_SUBGRAPH, ids=lambda path: str(path.stem))
+def test_the_importer_finds_the_same_problem_and_the_peak_of_the_plan(path: Path) -> None:
+    found, plan, written = planned(path.read_bytes())
+    again = read_model(written)
+    assert problem_hash(again.problem) == problem_hash(found.problem)
+    assert again.own_peak == plan.peak
+    assert written.endswith(path.read_bytes())
+
+
+def test_an_exported_plan_replaces_the_one_in_the_file() -> None:
+    written = placed_by_hand(model(GRAPH, offline_plan=(0, 1, 4, 0, -1, 64, 128)))
+    assert written.count(OFFLINE_PLAN.encode()) == 2  # the old one is still there, but nothing points at it
+    read = as_vela_reads(written)
+    assert offline_offsets(read) == [0, -1, 16, 32]
+    assert read.MetadataLength() == 1
+    assert placed_by_hand(written)[-len(written) :] == written
+
+
+def test_the_bytes_of_the_plan_are_aligned_in_the_file() -> None:
+    written = placed_by_hand(model(GRAPH))
+    at = written.index(struct.pack("<7i", 0, 1, 4, 0, -1, 16, 32))
+    assert at % 16 == 0
+    assert (len(written) - len(model(GRAPH))) % 64 == 0
+
+
+def test_a_file_without_metadata_and_with_odd_names_gets_some() -> None:
+    for name in ("n", "name", "longer name"):
+        read = read_tensors(with_metadata(model(GRAPH), name, b"12345"))
+        assert read.metadata == {name: b"12345"}
+        assert read.subgraphs[0].operators == read_tensors(model(GRAPH)).subgraphs[0].operators
+
+
+def test_several_subgraphs_have_one_plan_over_all_of_their_tensors() -> None:
+    data = (MODELS / "choice.tflite").read_bytes()
+    found = read_model(data)
+    plan = solve(found.problem)
+    planned = read_tensors(export("tflite", lay_out(found.problem, plan, data), "model")[""])
+    places = {row.id: row.offset for row in plan.placements}
+    said = [places.get(f"main/{tensor.id}", -1) for tensor in planned.tensors]
+    assert (len(planned.subgraphs), list(planned.offline_offsets or ())) == (3, said)
+    assert sum(offset >= 0 for offset in said) > len(planned.subgraphs[0].tensors)
+
+
+def test_variable_tensors_behind_the_first_subgraph_are_refused_with_the_way_out() -> None:
+    inside = subgraph([tensor("s", (4,), variable=True)], [], [], [])
+    data = model(subgraph([tensor("x", (4,)), tensor("y", (4,))], [0], [1], [operator("RELU", [0], [1])]), inside)
+    found = read_model(data)
+    with pytest.raises(FormatError, match=r'no variable tensors behind the first .*, got "s"; try to=c or to=ld'):
+        export("tflite", lay_out(found.problem, solve(found.problem), data), "model")
+
+
+def test_only_a_tflite_model_gets_a_plan() -> None:
+    with pytest.raises(FormatError, match=r"problem: must be the model, a \.tflite file, for tflite"):
+        export("tflite", one_pool({}), "model")
+
+
+@pytest.mark.parametrize("offset", [40, 2**31])
+def test_an_offset_that_the_arena_cannot_have_is_refused(offset: int) -> None:
+    with pytest.raises(
+        FormatError, match=f'"main/y": must have an offset below 2.31 that 16 divides, .*, got {offset}'
+    ):
+        placed_by_hand(model(GRAPH), y=offset)
+
+
+def test_files_that_know_where_their_bytes_are_cannot_be_moved() -> None:
+    fields = {0: ("I", 3), 2: [GRAPH], 4: [{}, {1: ("Q", 4096), 2: ("Q", 8)}]}
+    with pytest.raises(FormatError, match=r"model.buffers\[1\].offset: must not be given, got 4096"):
+        with_metadata(flatbuffer(fields), "name", b"")
+    run = {**operator("RELU", [0], [3]), 9: ("Q", 8192)}
+    with pytest.raises(FormatError, match=r"operators\[0\].large_custom_options_offset: must not be given, got 8192"):
+        with_metadata(model({**GRAPH, 3: [run]}), "name", b"")
+    with pytest.raises(FormatError, match="model: must have at most 10 fields, whose kinds are known, got 12"):
+        with_metadata(flatbuffer({0: ("I", 3), 11: "new"}), "name", b"")
+
+
+@given(st.data())
+def test_a_broken_file_is_refused_or_says_the_same_afterwards(data: st.DataObject) -> None:
+    broken = bytearray((MODELS / "view.tflite").read_bytes())
+    for _ in range(data.draw(st.integers(1, 3))):
+        broken[data.draw(st.integers(0, len(broken) - 1))] = data.draw(st.integers(0, 255))
+    try:
+        before = read_tensors(bytes(broken))
+        written = with_metadata(bytes(broken), "name", b"content")
+    except FormatError:
+        return
+    after = read_tensors(written)
+    assert after.subgraphs == before.subgraphs
+    assert after.metadata == {**before.metadata, "name": b"content"}

@@ -1,0 +1,64 @@
+"""FlatBuffers: what is read is in the file, whatever the file says."""
+
+from __future__ import annotations
+
+import pytest
+from memplan.extensions.models.flatbuffer import Table
+
+from memplan.planner.errors import FormatError
+from memplan.extensions.models.tests.tflite_files import flatbuffer
+
+INNER = {0: ("i", -7), 2: "name", 3: b"\x01\x02\x03", 4: [1, -2]}
+TABLES = flatbuffer({0: INNER, 1: [INNER, {}]})
+
+
+def test_fields_of_tables_are_read_by_their_number() -> None:
+    root = Table.root(TABLES, "root")
+    inner = root.table(0, "inner")
+    assert inner is not None
+    assert inner.integer(0, "count", "i") == -7
+    assert (inner.text(2, "name"), inner.content(3, "bytes"), inner.length(3, "bytes")) == ("name", b"\x01\x02\x03", 3)
+    assert inner.integers(4, "numbers", "i") == (1, -2)
+    assert [row.path for row in root.tables(1, "rows")] == ["root.rows[0]", "root.rows[1]"]
+
+
+def test_a_field_that_is_absent_has_its_default() -> None:
+    _, empty = Table.root(TABLES, "root").tables(1, "rows")
+    assert (empty.integer(9, "count", "i", 5), empty.integer(1, "other", "q")) == (5, 0)
+    assert (empty.text(2, "name"), empty.integers(4, "numbers", "i"), list(empty.tables(5, "rows"))) == ("", (), [])
+    assert empty.table(3, "inner") is None
+    assert empty.length(3, "bytes") == 0
+
+
+def test_no_file_that_ends_early_is_read_beyond_its_end() -> None:
+    for size in range(len(TABLES)):
+        with pytest.raises(FormatError, match=rf"must lie in the file \({size} bytes\), got bytes"):
+            _read_all(TABLES[:size])
+
+
+def _read_all(data: bytes) -> None:
+    root = Table.root(data, "root")
+    for inner in (root.table(0, "inner"), *root.tables(1, "rows")):
+        assert inner is not None
+        inner.integer(0, "count", "i")
+        inner.text(2, "name")
+        inner.content(3, "bytes")
+        inner.integers(4, "numbers", "i")
+
+
+def test_a_list_may_not_be_longer_than_the_file() -> None:
+    at = TABLES.index(b"\x03\0\0\0\x01\x02\x03")
+    broken = TABLES[:at] + b"\xff\xff\xff\x7f" + TABLES[at + 4 :]
+    with pytest.raises(FormatError, match=r"root\.inner\.bytes: must lie in the file"):
+        _read_all(broken)
+
+
+def test_the_same_bytes_are_not_read_again_and_again() -> None:
+    root = Table.root(flatbuffer({0: b"x" * 1000}), "root")
+    with pytest.raises(FormatError, match=r"root\.field: must not be reached after 4 times the file's 1\d\d\d bytes"):
+        _read_twenty_times(root)
+
+
+def _read_twenty_times(root: Table) -> None:
+    for _ in range(20):
+        root.content(0, "field")

@@ -1,0 +1,103 @@
+"""TensorFlow Lite models written as cascades: equal in LiteRT and in TFLite Micro, in less memory."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+from memplan.extensions.models.tflite.forms import RewritableModel, coarser, rewritable, rewritings
+from memplan.extensions.models.tflite.unrolled import unrolled
+
+from memplan.extensions.cascade.answer import CascadeAnswer
+from memplan.extensions.cascade.cascade import cascade
+from memplan.extensions.cascade.search.options import CascadeOptions
+from memplan.planner.errors import FormatError
+from memplan.planner.foreign.model_graph import read_model_graph
+from memplan.planner.foreign.model_options import ModelOptions
+from memplan.extensions.models.tests.litert_models import outputs_of
+from memplan.extensions.models.tests.tflite_networks import Network, mobilenet_v1, mobilenet_v2, vgg
+
+pytest.importorskip("ai_edge_litert", reason="models are run where LiteRT is installed")
+
+
+def found_in(data: bytes) -> tuple[RewritableModel, CascadeAnswer]:
+    model = rewritable(data, read_model_graph(data, "model.tflite").graph)
+    return model, cascade(model.access, CascadeOptions(time_limit_s=30))
+
+
+def image_for(data: bytes, side: int, channels: int = 3) -> np.ndarray:
+    draw = np.random.default_rng(len(data))
+    if read_model_graph(data).graph.tensors[0].dtype == "int8":
+        return draw.integers(-128, 128, (1, side, side, channels)).astype(np.int8)
+    return draw.standard_normal((1, side, side, channels)).astype(np.float32)
+
+
+def odd(is_int8: bool) -> bytes:
+    """Return a network of odd sizes: kernels that reach beyond borders, a padded pool, an addition, a pad."""
+    net = Network(37, 3, is_int8=is_int8, seed=5)
+    net.convolution(6, 5, 2)
+    net.max_pool(3, 2, "SAME")
+    before = net.at
+    net.depthwise(5, 1)
+    net.convolution(6, 1, fused="NONE")
+    net.add(before)
+    net.pad(1, 0)
+    net.convolution(8, 3, 1, padding="VALID")
+    net.max_pool(2, 2)
+    net.classify(4)
+    return net.data()
+
+
+@pytest.mark.parametrize("is_int8", [True, False])
+@pytest.mark.parametrize(("make", "side"), [(odd, 37), (mobilenet_v2, 32), (vgg, 32)])
+def test_rewritten_points_compute_the_same_bits(make: Any, side: int, is_int8: bool) -> None:
+    data = odd(is_int8) if make is odd else make(side, 4, is_int8=is_int8)
+    model, result = found_in(data)
+    image = image_for(data, side)
+    (wanted,) = outputs_of(data, image)
+    forms = [unrolled(form) for point in result.points for form in coarser(point.cascade)]
+    assert min(found.live_peak for found in forms) < result.layers_peak
+    for found in random.Random(1).sample(forms, min(6, len(forms))):
+        (given,) = outputs_of(model.write(found), image)
+        assert np.array_equal(wanted, given) if is_int8 else np.allclose(wanted, given, rtol=1e-5, atol=1e-5)
+
+
+def test_an_average_pool_that_counts_fewer_at_borders_runs_whole() -> None:
+    net = Network(25, 3, seed=5)
+    net.convolution(6, 3, 1)
+    net.convolution(8, 3, 2)
+    net.max_pool(3, 2, "SAME", "AVERAGE_POOL_2D")
+    net.convolution(6, 3, 1)
+    data = net.data()
+    model, result = found_in(data)
+    assert [row.role == "barrier" for row in model.access.operations] == [False, False, True, False]
+    image = image_for(data, 25)
+    for point in result.points[:3]:
+        assert np.array_equal(outputs_of(data, image), outputs_of(model.write(unrolled(point.cascade)), image))
+
+
+@pytest.mark.slow
+def test_tflite_micro_needs_half_the_arena() -> None:
+    micro = pytest.importorskip(
+        "tflite_micro.python.tflite_micro.runtime", reason="arenas are measured where TFLite Micro is installed"
+    )
+    data = mobilenet_v2(96, 12)
+    model, result = found_in(data)
+    written = model.write(min(rewritings(result.points), key=lambda form: form.needed).found)
+
+    def run(content: bytes, arena: int) -> np.ndarray:
+        interpreter = micro.Interpreter.from_bytes(content, arena_size=arena)
+        interpreter.set_input(image_for(data, 96), 0)
+        interpreter.invoke()
+        output: np.ndarray = interpreter.get_output(0)
+        return output
+
+    assert np.array_equal(run(data, 2 << 20), run(written, result.layers_peak // 2))
+
+
+def test_sizes_of_dimensions_are_refused_for_this_format() -> None:
+    data = mobilenet_v1(32, 4)
+    with pytest.raises(FormatError, match="dims: must be given for models of ONNX"):
+        rewritable(data, read_model_graph(data).graph, ModelOptions(dims={"batch": 1}))

@@ -1,0 +1,196 @@
+"""TFLite Micro: its greedy planner, and the head of its arena, told from the model alone and as its runtime has it."""
+
+from __future__ import annotations
+
+import re
+import struct
+from pathlib import Path
+from typing import Any
+
+import pytest
+from memplan.extensions.models.tflite.model import read_model as read_tensors
+from memplan.extensions.models.tflite.tflm_arena import arena_head, scratch_of_model
+
+from memplan.questions.compare.compare import CompareOptions, compare
+from memplan.planner.errors import FormatError, OptionError
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
+from memplan.planner.verify.verifier import verify
+from memplan.solvers.portfolio.solve import solve
+from memplan.planner.foreign.layout import lay_out
+from memplan.planner.foreign.model_options import ModelOptions
+from memplan.planner.foreign.reading import read_model
+from memplan.planner.foreign.writing import export
+from memplan.extensions.models.tests.tflite_files import INT8, model, operator, subgraph, tensor
+from tests.support.dump_files import MEMORIES
+
+MODELS = Path(__file__).parents[4] / "tests" / "models"
+AVERAGES = model(
+    subgraph(
+        [
+            tensor("x", (1, 6, 6, 8), INT8),
+            tensor("axes", (2,), constant=True),
+            tensor("wide", (1, 6, 6, 8), INT8),
+            tensor("y", (1, 8), INT8),
+        ],
+        [0],
+        [3],
+        [operator("ADD", [0, 0], [2]), operator("MEAN", [2, 1], [3])],
+    )
+)
+CUSTOM = model(subgraph([tensor("x", (4,)), tensor("y", (4,))], [0], [1], [operator("CUSTOM", [0], [1])]))
+
+
+def test_scratch_of_known_kernels_is_in_the_problem_while_they_run() -> None:
+    assert [(row.operator, row.size) for row in scratch_of_model(read_tensors(AVERAGES))[0]] == [
+        (1, 32),
+        (1, 16),
+        (1, 8),
+    ]
+    problem = read_model(AVERAGES).problem
+    scratch = [row for row in problem.buffers if str(row.id).startswith("main/#scratch/0/1/")]
+    assert [row.size for row in scratch] == [32, 16, 16]
+    result = next(row for row in problem.buffers if row.id == "main/y")
+    assert {(row.start, row.end) for row in scratch} == {(result.start, (result.start or 0) + 1)}
+
+
+def test_an_exported_plan_leaves_room_for_scratch_that_is_given() -> None:
+    said = ModelOptions(scratch={"CUSTOM": 64})
+    problem = read_model(CUSTOM, options=said).problem
+    planned = export("tflite", lay_out(problem, solve(problem), CUSTOM, said.scratch), "model")[""]
+    assert read_model(planned, options=said).own_peak == 96
+
+
+def test_a_plan_is_reported_with_the_scratch_that_the_device_adds() -> None:
+    found = read_model(AVERAGES)
+    plan = solve(found.problem)
+    planned = export("tflite", lay_out(found.problem, plan, AVERAGES), "model")[""]
+    offsets = [row.offset for row in plan.placements if "#scratch/" not in str(row.id)]
+    assert offsets
+    again = read_model(planned)
+    assert again.own_peak == plan.peak == arena_head(read_tensors(AVERAGES)).size
+    assert again.own_plan is not None
+
+
+def test_scratch_that_is_not_known_is_reported_and_no_plan_is_exported_that_may_cost_more() -> None:
+    found = read_model(CUSTOM)
+    assert any("is not known: the arena may become larger" in warning.message for warning in found.warnings)
+    with pytest.raises(FormatError, match=r"^model: must have kernels whose scratch is known .*, got CUSTOM"):
+        export("tflite", lay_out(found.problem, solve(found.problem), CUSTOM), "model")
+
+
+def test_compare_reports_no_saving_if_the_scratch_of_a_kernel_is_unknown() -> None:
+    found = compare(CUSTOM, CompareOptions(time_limit_s=1))
+    assert (found.saved, found.saved_percent, found.memplan_reordered) == (None, None, None)
+    assert compare(AVERAGES, CompareOptions(time_limit_s=1)).saved == 0
+
+
+def test_a_plan_that_makes_the_arena_larger_is_refused() -> None:
+    problem = read_model(AVERAGES).problem
+    stacked, end = {}, 0
+    for row in problem.buffers:
+        stacked[row.id] = ("default", end)
+        end += row.size
+    placements = [{"id": name, "pool": pool, "offset": offset} for name, (pool, offset) in stacked.items()]
+    high = lay_out(problem, Plan.model_validate({"placements": placements}), AVERAGES)
+    with pytest.raises(FormatError, match=r"^plan: must take no more of TFLite Micro's arena than its own planner"):
+        export("tflite", high, "model")
+
+
+@pytest.mark.parametrize(
+    "name", ["view.tflite", "loop.tflite", "choice.tflite", "variable.tflite", "recorded/kws_dscnn_int8.tflite"]
+)
+def test_the_arena_is_as_large_as_the_runtime_makes_it(name: str, capfd: pytest.CaptureFixture[str]) -> None:
+    runtime = pytest.importorskip("tflite_micro", reason="needs tflite_micro").runtime
+    data = (MODELS / name).read_bytes()
+    told = [data]
+    if name != "variable.tflite":  # its plan takes more than TFLite Micro's own, and is refused
+        found = read_model(data)
+        told.append(export("tflite", lay_out(found.problem, solve(found.problem), data), "model")[""])
+    for content in told:
+        interpreter = runtime.Interpreter.from_bytes(content, arena_size=1 << 20)
+        interpreter.print_allocations()
+        read = "".join(capfd.readouterr())
+        (head,) = map(int, re.findall(r"Arena allocation head (\d+)", read))
+        assert head == arena_head(read_tensors(content), _offsets(content)).size
+
+
+def _offsets(content: bytes) -> tuple[int, ...] | None:
+    found = read_tensors(content)
+    plan = found.metadata.get("OfflineMemoryAllocation")
+    return None if plan is None else struct.unpack(f"<{len(found.tensors)}i", plan[12:])
+
+
+def test_scratch_that_is_given_is_planned_and_a_saving_told() -> None:
+    options = ModelOptions(scratch={"CUSTOM": 5000})
+    found = read_model(CUSTOM, None, options)
+    assert not found.has_unknown_scratch
+    assert [(row.id, row.size) for row in found.problem.buffers if "scratch" in str(row.id)] == [
+        ("main/#scratch/0/0/0", 5008)
+    ]
+    assert compare(CUSTOM, CompareOptions(scratch={"CUSTOM": 5000}, time_limit_s=1)).saved is not None
+    with pytest.raises(OptionError, match=r'scratch: must be of operators of the model \(.*\), got "OTHER"'):
+        read_model(CUSTOM, None, ModelOptions(scratch={"OTHER": 1}))
+    with pytest.raises(OptionError, match="scratch: must be given for TensorFlow Lite models only"):
+        read_model(MEMORIES, None, options)
+
+
+# (size, first use, last use) of the model of the person detection example, in TFLite Micro's own test.
+PERSON_DETECTION = (
+    (9216, 0, 29), (3, 28, 29), (256, 27, 28), (2304, 26, 27), (2304, 25, 26), (2304, 24, 25), (1152, 23, 24),
+    (4608, 22, 23), (4608, 21, 22), (4608, 20, 21), (4608, 19, 20), (4608, 18, 19), (4608, 17, 18), (4608, 16, 17),
+    (4608, 15, 16), (4608, 14, 15), (4608, 13, 14), (4608, 12, 13), (2304, 11, 12), (9216, 10, 11), (9216, 9, 10),
+    (9216, 8, 9), (4608, 7, 8), (18432, 6, 7), (18432, 5, 6), (18432, 4, 5), (9216, 3, 4), (36864, 2, 3),
+    (18432, 1, 2), (18432, 0, 1),
+)  # fmt: skip
+
+
+def problem(*uses: tuple[int, int, int], alignment: int = 1, **pinned: int) -> Problem:
+    """Return buffers b0, b1, ... of (size, first use, last use); `pinned` ones have an offset."""
+    rows: list[dict[str, Any]] = [
+        {"id": f"b{i}", "size": size, "start": first, "end": last + 1} for i, (size, first, last) in enumerate(uses)
+    ]
+    for row in rows:
+        row |= {"offset": pinned[row["id"]]} if row["id"] in pinned else {}
+    return Problem.model_validate({"buffers": rows, "pools": [{"alignment": alignment}]})
+
+
+def offsets(wanted: Problem) -> list[int]:
+    return [row.offset for row in solve(wanted, solver="reference:tflite-micro-greedy").placements]
+
+
+def test_buffers_that_never_meet_share_the_start() -> None:
+    assert offsets(problem((10, 0, 1), (20, 2, 3))) == [0, 0]
+
+
+def test_the_largest_buffer_is_placed_first_and_the_others_fill_the_gaps() -> None:
+    assert offsets(problem((10, 0, 1), (20, 1, 2), (30, 2, 3), (40, 3, 4), (50, 0, 1))) == [50, 70, 40, 0, 0]
+
+
+def test_a_gap_that_is_too_small_is_passed_over() -> None:
+    assert offsets(problem((100, 0, 1), (50, 2, 3), (20, 1, 2))) == [0, 0, 100]
+
+
+def test_of_buffers_of_equal_size_the_last_added_is_placed_first() -> None:
+    assert offsets(problem((8, 0, 1), (8, 0, 1), (8, 0, 1))) == [16, 8, 0]
+
+
+def test_sizes_are_rounded_up_and_equal_after_that() -> None:
+    assert offsets(problem((16, 0, 1), (1, 0, 1), (17, 0, 1), alignment=16)) == [48, 32, 0]
+
+
+def test_offline_planned_buffers_stay_and_the_others_are_placed_around_them() -> None:
+    assert offsets(problem((4, 0, 1), (10, 0, 1), (6, 0, 1), b0=8)) == [8, 12, 0]
+
+
+def test_offline_offsets_may_overlap_and_then_there_is_no_plan() -> None:
+    plan = solve(problem((4, 0, 2), (4, 1, 3), b0=0, b1=2), solver="reference:tflite-micro-greedy")
+    assert plan.status in ("unknown", "infeasible")
+    assert plan.explanation is not None
+
+
+def test_the_person_detection_model_is_planned_at_its_bound() -> None:
+    wanted = problem(*PERSON_DETECTION, alignment=16)
+    plan = solve(wanted, solver="reference:tflite-micro-greedy")
+    assert verify(wanted, plan) == ()
+    assert (plan.status, plan.peak) == ("optimal", 36864 + 18432 + 9216)

@@ -1,0 +1,178 @@
+"""Scratch of kernels in every question about a model, and what is not known of it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from memplan.extensions.models.tflite.model import read_model as read_tensors
+from memplan.extensions.models.tflite.tflm_arena import arena_head
+from memplan.extensions.models.tflite.tflm_tail import arena_of
+
+from memplan.api.cli.main import main
+from memplan.questions.compare.compare import CompareOptions, compare
+from memplan.planner.errors import OptionError
+from memplan.planner.operations.order_check import peak_of
+from memplan.solvers.portfolio.solve import solve
+from memplan.planner.foreign.layout import lay_out
+from memplan.planner.foreign.model_graph import graph_of_imported
+from memplan.planner.foreign.model_options import ModelOptions
+from memplan.planner.foreign.reading import read_model
+from memplan.planner.foreign.writing import export
+from memplan.extensions.models.tests.micro_models import MicroModel, upsampled, window
+from memplan.extensions.models.tests.micro_runs import run_here
+from memplan.extensions.models.tests.tflite_files import INT8, model, operator, subgraph, tensor
+
+Captured = pytest.CaptureFixture[str]
+MODELS = Path(__file__).parents[4] / "tests" / "models"
+GIVEN = {"CUSTOM": 8192, "MEAN": 5000}
+SIZES = {"x": 64, "wide": 4096, "small": 64, "y": 64}
+# What is wide is made before the custom operator runs, whose kernel needs 8192 bytes; the other order is better.
+LATE = model(
+    subgraph(
+        [tensor(name, (size,), INT8) for name, size in SIZES.items()],
+        [0],
+        [3],
+        [operator("RELU", [0], [1]), operator("CUSTOM", [0], [2]), operator("ADD", [1, 2], [3])],
+    )
+)
+AVERAGED = subgraph(
+    [tensor("inside", (1, 6, 6, 8), INT8), tensor("axes", (2,), constant=True), tensor("mean", (1, 8), INT8)],
+    [0],
+    [2],
+    [operator("MEAN", [0, 1], [2])],
+)
+
+
+def branched(times: int) -> bytes:
+    """Return a model with so many operators IF, whose branches are all the same subgraph."""
+    names = [f"a{k}" for k in range(times)]
+    tensors = [tensor("c", (1,), 6), tensor("x", (1, 6, 6, 8), INT8), *(tensor(name, (1, 8), INT8) for name in names)]
+    choices = [operator("IF", [0, 1], [2 + k], 1, 1) for k in range(times)]
+    return model(subgraph(tensors, [0, 1], list(range(2, 2 + times)), choices), AVERAGED)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ModelOptions(),
+        ModelOptions(alignment=64),
+        ModelOptions(views="separate"),
+    ],
+)
+@pytest.mark.parametrize(("data", "name"), [(LATE, "CUSTOM"), (branched(1), "MEAN")], ids=["late", "branched"])
+def test_the_graph_of_a_model_has_the_live_bytes_of_its_problem(data: bytes, name: str, options: ModelOptions) -> None:
+    found = read_model(data, options=options.model_copy(update={"scratch": {name: GIVEN[name]}}))
+    graph = graph_of_imported(found).graph
+    plan = solve(found.problem)
+    assert plan.lower_bound == peak_of(graph, range(len(graph.ops)))
+    assert (plan.peak or 0) > GIVEN[name]
+
+
+def answers(
+    tmp_path: Path, capfd: Captured, data: bytes, *lines: str, flags: str = ""
+) -> list[tuple[int, dict[str, Any]]]:
+    (tmp_path / "m.tflite").write_bytes(data)
+    found = []
+    for line in lines:
+        command, *rest = f"{line} {flags}".split()
+        status = main([command, str(tmp_path / "m.tflite"), *rest, "--time-limit", "1"])
+        found.append((status, json.loads(capfd.readouterr().out or "{}")))
+    return found
+
+
+@pytest.mark.slow
+def test_every_question_counts_scratch_and_orders_are_searched_with_it(tmp_path: Path, capfd: Captured) -> None:
+    plan, best, asked, cascaded, explained, _ = answers(
+        tmp_path,
+        capfd,
+        LATE,
+        *("plan", "plan --order best", "order", "cascade", "explain --capacity 8319 --repairs 2"),
+        f"order -o {tmp_path / 'o.tflite'} -o {tmp_path / 'o.json'}",
+        flags="--scratch CUSTOM=8192",
+    )
+    given, least = sum(SIZES.values()) - 64 + 8192, 64 + 64 + 8192
+    assert plan[1]["peak"] == asked[1]["given_peak"] == given
+    assert best[1]["peak"] == asked[1]["peak"] == asked[1]["placed_peak"] == cascaded[1]["points"][0]["peak"] == least
+    assert explained[1]["repairs"]["of_operations"]["repairs"] == []
+    again = read_model((tmp_path / "o.tflite").read_bytes(), options=ModelOptions(scratch={"CUSTOM": 8192}))
+    assert solve(again.problem).peak == least
+
+
+def test_scratch_inside_of_subgraphs_is_planned_however_often_they_run() -> None:
+    data = branched(2)
+    found = read_model(data)
+    scratch = {row.id: row.size for row in found.problem.buffers if "#scratch" in str(row.id)}
+    assert sorted(scratch.values()) == [16] * 8 + [32] * 4
+    assert not found.warnings
+    planned = export("tflite", lay_out(found.problem, solve(found.problem), data), "model")[""]
+    again = read_model(planned)
+    assert again.own_plan is not None
+    assert {row.id for row in again.own_plan.placements} >= scratch.keys()
+    assert again.own_peak == arena_head(read_tensors(planned), read_tensors(planned).offline_offsets).size
+
+
+def test_scratch_given_for_views_counts_and_for_control_flow_is_refused() -> None:
+    rows = [operator("RESHAPE", [0], [1]), operator("RELU", [1], [2])]
+    data = model(subgraph([tensor(name, (64,), INT8) for name in "xvy"], [0], [2], rows))
+    assert solve(read_model(data).problem).peak == 128
+    assert solve(read_model(data, options=ModelOptions(scratch={"RESHAPE": 64})).problem).peak == 192
+    with pytest.raises(OptionError, match='scratch: must be of operators that run no subgraphs, got "IF"'):
+        read_model(branched(1), options=ModelOptions(scratch={"IF": 64}))
+
+
+def test_sizes_that_are_given_keep_scratch_that_is_given() -> None:
+    shapes = [tensor(name, (1, 4), signature=[-1, 4]) for name in "xy"]
+    data = model(subgraph(shapes, [0], [1], [operator("RELU", [0], [1])]))
+    problem = read_model(data, options=ModelOptions(dims={"x.0": 2}, scratch={"RELU": 64})).problem
+    assert [row.size for row in problem.buffers if "#scratch" in str(row.id)] == [64]
+
+
+def test_unknown_facts_are_in_every_answer(tmp_path: Path, capfd: Captured) -> None:
+    (tmp_path / "m.tflite").write_bytes(LATE)
+    for line in ("plan", "plan --order best", "order", "cascade", "explain", "check --budget 1MiB", "certify"):
+        command, *rest = line.split()
+        main([command, str(tmp_path / "m.tflite"), *rest, "--time-limit", "1"])
+        out, err = capfd.readouterr()
+        (unknown,) = json.loads(out)["unknown"]
+        assert unknown.startswith("what the kernels of CUSTOM ask for besides is not known"), line
+        assert err.count(f"warning: unknown-scratch: {unknown}") == 1, line
+
+
+def test_a_check_of_an_arena_that_is_not_known_fails(tmp_path: Path, capfd: Captured) -> None:
+    ((status, found), (least, enough)) = answers(
+        tmp_path, capfd, LATE, "check --budget 1MiB", "check --budget 1MiB --scratch CUSTOM=64"
+    )
+    assert (status, found["passed"], found["failures"][0]["rule"]) == (1, False, "unknown-arena")
+    assert "--scratch CUSTOM=BYTES says it" in found["failures"][0]["message"]
+    assert (least, enough["passed"]) == (0, True)
+    assert answers(tmp_path, capfd, LATE, "check --budget 4KiB")[0][1]["failures"][0]["rule"] == "over-budget"
+
+
+def test_the_runtimes_own_plan_is_known_of_a_model_with_branches() -> None:
+    data = branched(2)
+    found = compare(data, CompareOptions(time_limit_s=3))
+    assert found.own is not None
+    assert (found.own.peak, found.own.message) == (arena_of(data).head, None)
+    assert found.saved == arena_of(data).head - (found.memplan.peak or 0)
+
+
+@pytest.mark.slow
+def test_a_transposed_convolution_needs_what_its_kernel_sums_up_in_every_question(
+    tmp_path: Path, capfd: Captured
+) -> None:
+    pytest.importorskip("ai_edge_litert", reason="the model is drawn with the schema that LiteRT brings")
+    pytest.importorskip("tflite_micro", reason="the arena is measured where TFLite Micro is installed")
+    m = MicroModel((1, 16, 16, 8), is_int8=True)
+    m.at = window(m, "CONV_2D", 3, 1, width=8)
+    m.at = upsampled(m, 8)
+    data, needed = m.data(), 2048 + 8192 + 4 * 8192
+    lines = ("plan", "plan --order best", "order", "cascade", "explain --capacity 20KiB --repairs 3")
+    plan, best, asked, cascaded, explained = answers(tmp_path, capfd, data, *lines)
+    assert {plan[1]["peak"], best[1]["peak"], asked[1]["peak"], cascaded[1]["layers_peak"]} == {needed}
+    assert explained[1]["repairs"]["of_operations"]["repairs"] == []
+    least = arena_of(data).least
+    assert run_here(data, least).outputs is not None
+    assert run_here(data, least - 64).fails

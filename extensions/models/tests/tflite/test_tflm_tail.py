@@ -1,0 +1,62 @@
+"""The whole arena of TFLite Micro: its tail, and the least arena that a model starts in, as its runtime has them."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from memplan.extensions.models.tflite.model import read_model
+from memplan.extensions.models.tflite.tflm_tail import whole_arena
+
+from memplan.planner.foreign.arena import ModelArena
+from memplan.extensions.models.tests.tflite_files import model, operator, subgraph, tensor
+
+MODELS = Path(__file__).parents[4] / "tests" / "models"
+RECORDED = {
+    "view.tflite": ModelArena(128, 1120, 1488),
+    "loop.tflite": ModelArena(96, 1536, 2496),
+    "choice.tflite": ModelArena(80, 1472, 2128),
+    "variable.tflite": ModelArena(48, 1792, 2368),
+    "recorded/kws_dscnn_int8.tflite": ModelArena(16000, 8208, 24208),
+}
+"""What `tflite_micro` measured: the head, the tail, and the least arena of multiples of 16 that started."""
+
+
+@pytest.mark.parametrize("name", RECORDED)
+def test_the_size_of_the_whole_arena_is_the_one_that_the_runtime_measured(name: str) -> None:
+    assert whole_arena(read_model((MODELS / name).read_bytes())) == RECORDED[name]
+
+
+@pytest.mark.parametrize("name", RECORDED)
+def test_the_runtime_starts_in_the_least_arena_and_in_no_smaller_one(
+    name: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    runtime = pytest.importorskip("tflite_micro", reason="needs tflite_micro").runtime
+    data = (MODELS / name).read_bytes()
+    said = whole_arena(read_model(data))
+    runtime.Interpreter.from_bytes(data, arena_size=said.least).print_allocations()
+    read = "".join(capfd.readouterr())
+    assert [int(re.findall(rf"Arena allocation {part} (\d+)", read)[0]) for part in ("head", "tail")] == [
+        said.head,
+        said.tail,
+    ]
+    with pytest.raises(RuntimeError, match="failed to allocate"):
+        runtime.Interpreter.from_bytes(data, arena_size=said.least - 64)
+
+
+def test_kernels_that_are_not_known_are_named() -> None:
+    custom = model(subgraph([tensor("x", (4,)), tensor("y", (4,))], [0], [1], [operator("CUSTOM", [0], [1])]))
+    assert whole_arena(read_model(custom)).unknown == ("CUSTOM",)
+
+
+@pytest.mark.parametrize(
+    "names", [["NEG"], ["NEG", "RELU"], ["RELU", "NEG", "NEG"], ["NEG"] * 4, ["NEG"] * 5 + ["RELU"]]
+)
+def test_kernels_without_persistent_data_need_no_alignment(names: list[str], capfd: pytest.CaptureFixture[str]) -> None:
+    runtime = pytest.importorskip("tflite_micro", reason="needs tflite_micro").runtime
+    tensors = [tensor(f"t{k}", (4,)) for k in range(len(names) + 1)]
+    data = model(subgraph(tensors, [0], [len(names)], [operator(name, [k], [k + 1]) for k, name in enumerate(names)]))
+    runtime.Interpreter.from_bytes(data, arena_size=1 << 16).print_allocations()
+    (tail,) = map(int, re.findall(r"Arena allocation tail (\d+)", "".join(capfd.readouterr())))
+    assert whole_arena(read_model(data)).tail == tail

@@ -1,0 +1,155 @@
+"""Forms of a model for a runtime's arena: as given, reordered, in parts; each with or without a plan inside."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Literal
+
+from memplan.questions.capability import Control
+from memplan.extensions.cascade.cascade import CascadeOptions, cascade
+from memplan.extensions.cascade.writing import rewritable
+from memplan.questions.convert.answer import Converted, Deployment, RuntimeArena, WrittenFile
+from memplan.questions.convert.options import TFLITE, ConvertOptions
+from memplan.questions.convert.source import warnings_of
+from memplan.extensions.networks.order.placement import order_and_place
+from memplan.extensions.networks.order.search.regions import permuted
+from memplan.planner.errors import InputError
+from memplan.solvers.portfolio.solve import solve
+from memplan.planner.foreign.arena import ModelArena
+from memplan.planner.foreign.layout import lay_out
+from memplan.planner.foreign.model_graph import read_model_graph
+from memplan.planner.foreign.reading import read_model
+from memplan.planner.foreign.writing import export, write_reordered
+from memplan.extensions.models.tflite.interpreter import LIMIT_S, compared
+from memplan.extensions.models.tflite.tflm_tail import arena_of, write_c_model
+
+if TYPE_CHECKING:
+    from memplan.planner.operations.graph import OperationGraph
+
+_ALIGNMENT = 16
+_SHARE = 0.25
+"""The share of the remaining time for the next search: an order, cascades, or a plan."""
+_FORMS = 2
+"""The number of forms written for each point of the cascades, which differ in how many steps are merged."""
+
+
+@dataclass(frozen=True)
+class DeviceForm:
+    """A form of a model: its file, its arena, and its multiplications relative to the original."""
+
+    data: bytes
+    arena: ModelArena
+    kind: Literal["given", "ordered", "cascade"]
+    planned: bool = False
+    macs_ratio: float = 1.0
+
+
+class FormSearch:
+    """The search over forms of a model, those without extra multiplications first."""
+
+    def __init__(self, data: bytes, options: ConvertOptions, running: Control) -> None:
+        self.options, self.running = options, running
+        self.given = DeviceForm(data, self._arena(data), "given")
+        self.notes: list[str] = []
+
+    def run(self) -> DeviceForm:
+        """Return the best form."""
+        graph = read_model_graph(self.given.data, None, self.options.model_copy(update={"alignment": None})).graph
+        best = self._better(self.given, self._planned(self.given))
+        with self._noting("order"):
+            placed = order_and_place(graph, self.running.within(self._share_s()), alignment=_ALIGNMENT, goal="placed")
+            if placed.moves:
+                moved = write_reordered(self.given.data, None, permuted(graph, placed.order)).data
+                form = DeviceForm(moved, self._arena(moved), "ordered")
+                best = self._better(best, form, self._planned(form))
+        if not self._fits(best):
+            with self._noting("cascade"):
+                best = self._in_parts(graph, best)
+        return best
+
+    def _in_parts(self, graph: OperationGraph, best: DeviceForm) -> DeviceForm:
+        """Return the best form that runs operators in parts, if better: the first that fits, or the smallest."""
+        model = rewritable(self.given.data, None, graph)
+        wanted = CascadeOptions(alignment=_ALIGNMENT, macs=self.options.macs, time_limit_s=self._share_s())
+        answer = cascade(model.access, wanted, Control(cancelled=self.running.cancelled))
+        limit = replace(best.arena, tail=0, head=max(best.arena.used, self.options.fit or 0))
+        for point in sorted(answer.points, key=lambda point: point.macs):
+            if self.running.is_over or self._fits(best):
+                break
+            with self._noting("cascade"):  # some of several points may be impossible to write
+                for form in model.forms([point], limit, self._arena, _FORMS):
+                    if form.arena.tail + form.peak < best.arena.used:  # no plan needs less than the live bytes
+                        made = DeviceForm(form.data, form.arena, "cascade", macs_ratio=form.point.macs_ratio)
+                        best = self._better(best, made, self._planned(made))
+        return best
+
+    def _better(self, best: DeviceForm, *others: DeviceForm | None) -> DeviceForm:
+        """Return the first form with a smaller arena and no larger minimum."""
+        for form in others:
+            if form is not None and form.arena.is_smaller(best.arena):
+                best = form
+        return best
+
+    def _fits(self, form: DeviceForm) -> bool:
+        return self.options.fit is not None and form.arena.least <= self.options.fit
+
+    def _planned(self, form: DeviceForm) -> DeviceForm | None:
+        """Return a form with a plan inside the file; None if the runtime's own plan is as good."""
+        try:
+            problem = read_model(form.data, options=self.options).problem
+            plan = solve(problem, time_limit_s=self._share_s(), control=self.running.searching())
+            data = export(TFLITE, lay_out(problem, plan, form.data, self.options.scratch), "model")[""]
+        except InputError:
+            return None
+        return replace(form, data=data, arena=self._arena(data), planned=True)
+
+    def _arena(self, data: bytes) -> ModelArena:
+        return arena_of(data, self.options.scratch)
+
+    def _share_s(self) -> float:
+        return max(0.05, _SHARE * self.running.left_s)
+
+    @contextmanager
+    def _noting(self, what: str) -> Iterator[None]:
+        """Record the message about an impossible form."""
+        try:
+            yield
+        except InputError as error:
+            if (sentence := f"{what}: {error.sentences[0]}") not in self.notes:
+                self.notes.append(sentence)
+
+
+def deployed(file: bytes, options: ConvertOptions, running: Control) -> Converted:
+    """Return a model in its best form for TFLite Micro, compared with the original by execution if installed."""
+    search = FormSearch(file, options, running)
+    best, given = search.run(), search.given
+    sizes, limit_s = (given.arena.least, best.arena.least), min(LIMIT_S, running.left_s / 2)
+    runs, measured = compared(given.data, best.data, sizes, limit_s)
+    if runs is False:
+        search.notes.append(f"{best.kind}: {measured}")
+        best, (runs, measured) = given, compared(given.data, given.data, (sizes[0], sizes[0]), limit_s)
+    files = {"": best.data}
+    if options.c_array:
+        stem = options.prefix or PurePath(options.name or "model").stem
+        files |= write_c_model(best.data, best.arena, stem, options.section)
+    return Converted(
+        to=TFLITE,
+        format=TFLITE,
+        warnings=warnings_of(read_model(file, options=options)),
+        files=tuple(WrittenFile.with_data(suffix, data) for suffix, data in files.items()),
+        deployment=Deployment(
+            fits=None if options.fit is None else best.arena.least <= options.fit,
+            fit=options.fit,
+            form=best.kind,
+            planned=best.planned,
+            macs_ratio=round(best.macs_ratio, 6),
+            notes=tuple(search.notes),
+            runs=runs,
+            measured=measured,
+        ),
+        arena=RuntimeArena.of(best.arena),
+        given=RuntimeArena.of(given.arena),
+    )

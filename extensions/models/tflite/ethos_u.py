@@ -1,0 +1,106 @@
+"""Models compiled by Vela for an Ethos-U: its commands address memory at fixed distances, in one memory or two.
+
+An Ethos-U operator is given its commands, its constants, `scratch` and `scratch_fast`, and then its inputs. The
+commands count the addresses of inputs and outputs from the start of `scratch`: whatever the plan in the file puts
+into it keeps its distance, and what shares bytes with it does so because Vela knows when they are used.
+`scratch_fast` is the same memory where it is the same tensor, or one of the same place and bytes; otherwise it is a
+memory of its own, beside the arena. Source: ethos-u-vela 5.2.0, ethosu/vela/npu_serialisation.py and
+tflite_writer.py; tensorflow/tflite-micro 90b983c2b, tensorflow/lite/micro/kernels/ethos_u/ethosu.cc.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from memplan.planner.model.buffer_table import BufferTable
+from memplan.planner.model.finding import Finding
+from memplan.planner.model.problem import Pool, Problem, with_fields
+from memplan.planner.model.rows import Buffer, Relative
+from memplan.planner.foreign.imported import Imported, plan_of
+from memplan.extensions.models.tflite.model import Model, Operator
+
+OPERATOR = "ethos-u"
+"""The custom operator that Vela makes for everything that an Ethos-U runs."""
+POOLS = ("arena", "scratch_fast")
+"""The pools of a model that uses two memories."""
+_SCRATCH, _FAST = 2, 3
+
+
+def with_regions(model: Model, imported: Imported) -> Imported:
+    """Return a model with the distances and memories that Vela's commands assume.
+
+    Models without Ethos-U operators, and those without places for their tensors, stay as they are.
+    """
+    offsets = model.offline_offsets
+    operators = [operator for operator in model.subgraphs[0].operators if operator.name == OPERATOR]
+    if not operators or offsets is None:
+        return imported
+    scratch, fast = _areas(model, operators, offsets)
+    places = {f"main/{tensor.id}": at for tensor, at in zip(model.tensors, offsets, strict=True) if at >= 0}
+    apart = frozenset(f"main/{model.tensors[k].id}" for k in fast)
+    problem = imported.problem
+    rows = _tied([*problem.buffers], [f"main/{model.tensors[k].id}" for k in scratch], places, apart)
+    pools = problem.pools
+    if apart:
+        of = {False: POOLS[:1], True: POOLS[1:]}
+        rows = [row if row.alias_of else row.model_copy(update={"pools": of[row.id in apart]}) for row in rows]
+        pools = tuple(Pool(name=name) for name in POOLS)
+    larger = with_fields(problem, buffers=BufferTable.from_rows(rows), pools=pools)
+    inside = tuple(row.id for row in rows if row.relative is not None)
+    message = (
+        "what lies in Ethos-U's scratch, or in a memory of its own, counts beside it in a graph, for another order"
+    )
+    areas = (Finding("ethos-u-areas", message, inside),) if inside or apart else ()
+    return replace(imported, source=larger, warnings=imported.warnings + areas, **_own(imported, larger))
+
+
+def _areas(model: Model, operators: Sequence[Operator], offsets: Sequence[int]) -> tuple[list[int], list[int]]:
+    """Return the positions of the tensors that Ethos-U operators use: in the arena, and beside it."""
+    main = model.subgraphs[0].tensors
+    scratch, fast = dict[int, None](), dict[int, None]()
+    for operator in operators:
+        areas = [k if k >= 0 and not main[k].is_constant else None for k in operator.inputs[: _FAST + 1]]
+        first, second = (areas[k] if len(areas) > k else None for k in (_SCRATCH, _FAST))
+        if first is not None:
+            scratch[first] = None
+        if second is not None and second != first:
+            is_one = first is not None and (main[first].shape, offsets[first]) == (main[second].shape, offsets[second])
+            (scratch if is_one else fast)[second] = None
+    return [*scratch], [k for k in fast if k not in scratch]
+
+
+def _tied(rows: list[Buffer], scratch: Sequence[str], places: dict[str, int], apart: frozenset[str]) -> list[Buffer]:
+    """Return the rows, with relative places for those inside a live scratch tensor."""
+    index = {row.id: i for i, row in enumerate(rows)}
+    done = {index[name] for name in apart if name in index}
+    for name in scratch:
+        if name not in places or name not in index or rows[index[name]].size == 0:
+            continue
+        area, at = rows[index[name]], places[name]
+        done.add(index[name])
+        for i, row in enumerate(rows):
+            distance = places.get(str(row.id), -1) - at
+            is_in_it = row.id in places and distance < area.size and -distance < row.size
+            if i not in done and is_in_it and row.size and row.alias_of is None and _meet(row, area):
+                rows[i] = row.model_copy(update={"relative": Relative(to=area.id, offset=distance)})
+                done.add(i)
+    return rows
+
+
+def _meet(one: Buffer, other: Buffer) -> bool:
+    return any(a < d and c < b for a, b in one.intervals for c, d in other.intervals)
+
+
+def _own(imported: Imported, larger: Problem) -> dict[str, Any]:
+    """Return the file's own plan for the resulting problem, and its total use of memory."""
+    plan = imported.own_plan
+    if plan is None:
+        return {}
+    offsets = {row.id: row.offset for row in plan.placements}
+    own_plan = plan_of(larger, offsets)
+    ends = dict.fromkeys((pool.name for pool in larger.pools), 0)
+    for row in own_plan.placements if own_plan is not None else ():
+        ends[row.pool] = max(ends[row.pool], row.offset + int(larger.buffers.size[larger.index[row.id]]))
+    return {"own_plan": own_plan, "own_peak": sum(ends.values())}

@@ -1,0 +1,167 @@
+"""Models written as cascades: points as operations on parts, with their cost in TFLite Micro's arena."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from math import inf
+
+from memplan.extensions.cascade.access.access_graph import AccessGraph, barrier_of
+from memplan.extensions.cascade.access.from_graph import access_graph
+from memplan.extensions.cascade.answer import CascadePoint
+from memplan.extensions.cascade.regions.counts import runs_of
+from memplan.extensions.cascade.regions.regions import Cascade, CascadeRegion, Span, Stripes, hull
+from memplan.extensions.cascade.writing import FormInParts
+from memplan.planner.errors import OperationsError
+from memplan.planner.operations.graph import OperationGraph
+from memplan.planner.foreign.arena import ModelArena
+from memplan.planner.foreign.model_options import ModelOptions
+from memplan.extensions.models.tflite.in_parts import TfliteRewriting
+from memplan.extensions.models.tflite.unrolled import Unrolled, unrolled
+
+OPERATION_BYTES = 200
+"""The arena bytes that TFLite Micro keeps for each operator, as measured."""
+_VALUE_BYTES = 24
+_CHANNEL_BYTES = 8
+"""The bytes kept for each byte of an output pixel, as kernels keep numbers for each channel."""
+_TOGETHER = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
+"""The numbers of steps to merge: fewer operations, each with its own cost, on larger parts."""
+
+
+@dataclass(frozen=True)
+class RewritableModel:
+    """The access maps of a model, with whole operations for those that cannot be split, and its writer."""
+
+    access: AccessGraph
+    write: Callable[[Unrolled], bytes]
+
+    def forms(
+        self, points: Sequence[CascadePoint], given: ModelArena, measured: Callable[[bytes], ModelArena], most: int
+    ) -> Iterator[FormInParts]:
+        """Yield forms as `memplan.extensions.cascade.writing.ModelInParts` requires.
+
+        The price of operations and tensors that ranks them is an estimate, so several are written and measured by the
+        runtime's rules; those that cannot be written are left out. Raises OperationsError if none can be written.
+        """
+        refused: OperationsError | None = None
+        forms = sorted(rewritings(points, given.used), key=lambda form: form.needed)
+        for form in [form for form in forms if form.peak < given.used][:most]:
+            try:
+                written = self.write(form.found)
+            except OperationsError as error:  # another form would be cut at another operator
+                refused = refused or error
+                continue
+            yield FormInParts(written, measured(written), form.point, len(form.found.steps), form.peak)
+            most = 0
+        if refused is not None and most:
+            raise refused
+
+
+def arena_estimate(found: Unrolled) -> int:
+    """Return an estimate of TFLite Micro's arena for an unrolled cascade: live values, and bookkeeping."""
+    graph = found.graph
+    made = [t for step in found.steps if step.kind == "run" for t in graph.operations[step.operation].outputs]
+    channels = sum(graph.tensors[tensor].pixel for tensor in made)
+    size = OPERATION_BYTES * len(found.steps) + _VALUE_BYTES * len(found.values) + _CHANNEL_BYTES * channels
+    return found.live_peak + size
+
+
+def rewritable(data: bytes, graph: OperationGraph, options: ModelOptions | None = None) -> RewritableModel:
+    """Return a writable model for searching cascades; the graph was read from this file."""
+    how = TfliteRewriting(data, graph, options)
+    access = access_graph(graph)
+    rows = tuple(
+        row if row.role == "striped" and how.runs_in_parts(v) else barrier_of(access, v, "is not written in parts")
+        for v, row in enumerate(access.operations)
+    )
+    return RewritableModel(replace(access, operations=rows, is_coarse=True), how.write)
+
+
+@dataclass(frozen=True)
+class Rewriting:
+    """An unrolled point; `peak` is its most live bytes.
+
+    `needed` is that, and what operations, values and channels cost TFLite Micro besides.
+    """
+
+    peak: int
+    point: CascadePoint
+    found: Unrolled
+    needed: int
+
+
+def rewritings(points: Sequence[CascadePoint], most: float = inf) -> Iterator[Rewriting]:
+    """Yield all unrolled forms of points, except those whose operations alone cost more than `most`.
+
+    What memory a point needs as a loop says little of that: joined parts are copies, inputs die part by part, and
+    where operations have bytes of their own, several steps as one need fewer of them. Raises OperationsError, the last
+    one, where no point can be unrolled.
+    """
+    last: OperationsError | None = OperationsError("points: must have one to be written")
+    for point in points:
+        for cascade in coarser(point.cascade):
+            if OPERATION_BYTES * runs_of(cascade) > most:
+                last = None
+                continue
+            try:
+                steps = _unrolled(cascade)
+            except OperationsError as error:
+                last = None if last is None else error
+                continue
+            last = None
+            yield Rewriting(steps.live_peak, point, steps, arena_estimate(steps))
+    if last is not None:
+        raise last
+
+
+def _unrolled(cascade: Cascade) -> Unrolled:
+    """Return an unrolled cascade; regions whose joins make the peak run layer by layer if that is lower.
+
+    Before an operation that runs whole, a tensor in parts needs its bytes twice: as parts and joined.
+    """
+    steps = unrolled(cascade)
+    live = steps.live()
+    while (at := live.index(max(live))) and at <= len(steps.steps) and steps.steps[at - 1].kind == "join":
+        maker = steps.graph.maker[steps.values[steps.steps[at - 1].outputs[0]].tensor]
+        regions = list[CascadeRegion]()
+        for region in cascade.regions:
+            is_apart = maker is not None and region.first <= maker < region.end
+            alone = (CascadeRegion.whole(0, v) for v in region.ops)
+            regions += alone if is_apart else (region,)
+        cascade = replace(cascade, regions=tuple(regions))
+        other = unrolled(cascade)
+        if max(other.live()) >= max(live):
+            break
+        steps, live = other, other.live()
+    return steps
+
+
+def coarser(cascade: Cascade) -> Iterator[Cascade]:
+    """Yield coarser forms of a cascade, with merged steps along rows and all along columns; finally itself.
+
+    Those with the fewest runs come first, so that finer ones whose runs alone cost more need not be looked at.
+    """
+    steps = [region.steps for region in cascade.regions]
+    most_rows, most_columns = (max((row[axis] for row in steps), default=1) for axis in (0, 1))
+    for columns in sorted({1, most_columns}, reverse=True):
+        for rows in reversed(_TOGETHER):
+            # With all steps merged, the layer would be unchanged.
+            if rows < most_rows or rows == columns == 1:
+                yield replace(
+                    cascade, regions=tuple(_with_steps_as_one(region, rows, columns) for region in cascade.regions)
+                )
+
+
+def _with_steps_as_one(region: CascadeRegion, rows: int, columns: int) -> CascadeRegion:
+    if region.kind == "whole":
+        return region
+    return region.remade(
+        {
+            v: Stripes(rows=_together(row.rows, rows), columns=_together(row.columns, columns))
+            for v, row in region.ranges.items()
+        }
+    )
+
+
+def _together(spans: Sequence[Span], count: int) -> tuple[Span, ...]:
+    return tuple(hull(spans[k : k + count]) for k in range(0, len(spans), count))

@@ -1,0 +1,303 @@
+"""TensorFlow Lite models with operators in parts: an unrolled cascade as slices, pads and joins.
+
+Weights, options and quantisation are those of the file, which follows behind the new tables. Operators in parts have no
+padding of their own: where a part reaches beyond the border, a PAD puts the zero point there.
+Source: tensorflow/compiler/mlir/lite/schema/schema.fbs; the numbers of fields are their order there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from memplan.extensions.cascade.regions.regions import Span
+from memplan.planner.errors import OperationsError, shown
+from memplan.extensions.models.flatbuffer import (
+    Field,
+    NewTable,
+    Numbers,
+    Old,
+    Scalar,
+    Table,
+    Tables,
+    with_front,
+)
+from memplan.extensions.models.tflite.in_parts_source import BY_PIXEL, PADDED, TfliteSource, TfliteTensors
+from memplan.extensions.models.tflite.model import OFFLINE_PLAN, Operator, read_model
+from memplan.extensions.models.tflite.unrolled import PartStep, Unrolled
+
+# Numbers of BuiltinOperator and of BuiltinOptions in TFLite's schema.
+_CONCATENATION, _PAD, _STRIDED_SLICE, _PADV2 = 2, 34, 45, 60
+_OPTIONS = {_CONCATENATION: 10, _PAD: 22, _STRIDED_SLICE: 32, _PADV2: 43}
+_VALID = 1
+_MOST_JOINED = 10
+"""The most inputs of a CONCATENATION in TFLite Micro."""
+
+
+class TfliteRewriting(TfliteSource):
+    """A model that can be written as cascades of its graph."""
+
+    def write(self, found: Unrolled) -> bytes:
+        """Return the model as an unrolled cascade of its graph; inputs and outputs are unchanged."""
+        writer = _Writer(self, found)
+        writer.run()
+        out = writer.file()
+        read_model(out)
+        return out
+
+
+class _Writer:
+    """Adds new tensors, buffers and operators behind those of the file."""
+
+    def __init__(self, how: TfliteSource, found: Unrolled) -> None:
+        self.how, self.found = how, found
+        self.old = how.subgraph
+        self.root = Table.root(how.data, "model")
+        self.codes = len(list(self.root.tables(1, "operator_codes")))
+        self.new_codes: dict[int, int] = {}
+        self.tensors = TfliteTensors(how.model)
+        self.operators: list[NewTable | Old] = []
+        self.maker = {t: v for v, operator in enumerate(self.old.operators) for t in operator.outputs}
+        self.drawn = {row.source[1] for row in how.graph.ops if len(row.source) == 2 and row.source[0] == 0}
+        self.done: set[int] = set()
+        self.used = {*self.old.inputs, *self.old.outputs}
+        self.options: dict[str, dict[int, Scalar]] = {}
+        self.heads: dict[str, dict[int, Scalar | Old]] = {}
+        self.index = self._indices()
+
+    def run(self) -> None:
+        """Add all operators."""
+        for step in self.found.steps:
+            if step.kind == "slice":
+                self._slice(step)
+            elif step.kind == "join":
+                self._join(step)
+            else:
+                self._operate(step)
+        self._views(self.old.outputs)
+
+    # -- tensors
+
+    def _tensor_of(self, tensor: int) -> int:
+        """Return the file's tensor for a tensor of the cascade's graph."""
+        return self.how.tensor_of(self.found.graph.tensor_origin(tensor))
+
+    def _indices(self) -> list[int]:
+        """Return the tensor of each value: the file's for the first whole one, else a new one."""
+        indices = self.found
+        index = [-1] * len(indices.values)
+        taken: set[int] = set()
+        for value in (*indices.inputs, *indices.kept, *range(len(indices.values))):
+            own = self._tensor_of(indices.values[value].tensor)
+            if index[value] < 0 and indices.is_whole(value) and own not in taken:
+                index[value] = own
+                taken.add(own)
+        for value, part in enumerate(indices.values):
+            if index[value] < 0:
+                like = self.old.tensors[self._tensor_of(part.tensor)]
+                index[value] = self.tensors.like(like, self._shape(value), f"{like.id}/{value}")
+        return index
+
+    def _shape(self, value: int) -> tuple[int, ...]:
+        part = self.found.values[value]
+        own = self.old.tensors[self._tensor_of(part.tensor)]
+        if len(own.shape) != 4:
+            raise OperationsError(f"tensor {shown(own.id)}: must have four dimensions to run in parts, got {own.shape}")
+        return own.shape[0], part.rows[1] - part.rows[0], part.columns[1] - part.columns[0], own.shape[3]
+
+    # -- operators
+
+    def _add(self, code: int, inputs: Sequence[int], output: int, options: NewTable) -> None:
+        self.used.update((*inputs, output))
+        number = self.new_codes.setdefault(code, self.codes + len(self.new_codes))
+        self.operators.append(
+            NewTable(
+                {
+                    0: Scalar(number, "I"),
+                    1: Numbers(inputs),
+                    2: Numbers((output,)),
+                    3: Scalar(_OPTIONS[code], "B"),
+                    4: options,
+                }
+            )
+        )
+
+    def _slice(self, step: PartStep) -> None:
+        (value,), (made,) = step.inputs, step.outputs
+        whole, part = self.found.values[value], self.found.values[made]
+        shape = self._shape(value)
+        top, left = part.rows[0] - whole.rows[0], part.columns[0] - whole.columns[0]
+        begin = (0, top, left, 0)
+        end = (shape[0], top + part.rows[1] - part.rows[0], left + part.columns[1] - part.columns[0], shape[3])
+        numbers = [self.tensors.numbers(values, (4,)) for values in (begin, end, (1, 1, 1, 1))]
+        self._add(_STRIDED_SLICE, (self.index[value], *numbers), self.index[made], NewTable({}))
+
+    def _join(self, step: PartStep) -> None:
+        """Add a concatenation, or several if there are more values than TFLite Micro allows."""
+        (made,) = step.outputs
+        axis, whole = 1 + step.axis, self._shape(made)
+        like = self.old.tensors[self._tensor_of(self.found.values[made].tensor)]
+        parts = [(self.index[value], self._shape(value)[axis]) for value in step.inputs]
+        while len(parts) > _MOST_JOINED:
+            rest, parts = parts, []
+            for k in range(0, len(rest), _MOST_JOINED):
+                group = rest[k : k + _MOST_JOINED]
+                if len(group) > 1:
+                    size = sum(size for _, size in group)
+                    shape = (*whole[:axis], size, *whole[axis + 1 :])
+                    group = [
+                        (self._concatenate(group, axis, self.tensors.like(like, shape, f"{like.id}/joined")), size)
+                    ]
+                parts += group
+        self._concatenate(parts, axis, self.index[made])
+
+    def _concatenate(self, parts: Sequence[Span], axis: int, output: int) -> int:
+        options = NewTable({0: Scalar(axis, "i"), 1: Scalar(0, "b")})
+        self._add(_CONCATENATION, [tensor for tensor, _ in parts], output, options)
+        return output
+
+    def _operate(self, step: PartStep) -> None:
+        v = self.how.operator_of(self.found.graph.origin(step.operation))
+        operator = self.old.operators[v]
+        self._views(operator.inputs)
+        if all(self.found.is_whole(value) for value in (*step.inputs, *step.outputs)):
+            self._run_whole(v, step)
+        else:
+            self._run_part(operator, step)
+
+    def _values(self, step: PartStep) -> dict[int, int]:
+        """Return the actual value for each of the file's tensors that a step reads or makes."""
+        reads = self.found.graph.operations[step.operation].reads
+        tensors = {
+            self._tensor_of(read.tensor): self.index[value] for read, value in zip(reads, step.inputs, strict=True)
+        }
+        return tensors | {self._tensor_of(self.found.values[value].tensor): self.index[value] for value in step.outputs}
+
+    def _run_whole(self, v: int, step: PartStep) -> None:
+        meant, operator = self._values(step), self.old.operators[v]
+        assert operator.table is not None
+        if all(own == now for own, now in meant.items()):
+            self.used.update((*operator.inputs, *operator.outputs))
+            self.operators.append(Old(operator.table.at))
+        else:
+            self._again(
+                operator, [meant.get(t, t) for t in operator.inputs], [meant.get(t, t) for t in operator.outputs]
+            )
+
+    def _again(
+        self, operator: Operator, inputs: Sequence[int], outputs: Sequence[int], options: NewTable | None = None
+    ) -> None:
+        """Add an operator on other tensors."""
+        if operator.path not in self.heads:
+            self.heads[operator.path] = _head(operator)
+        own = self.heads[operator.path]
+        self.used.update((*inputs, *outputs))
+        changed = {1: Numbers(inputs), 2: Numbers(outputs)} | ({} if options is None else {4: options})
+        self.operators.append(NewTable({**own, **changed}))
+
+    def _run_part(self, operator: Operator, step: PartStep) -> None:
+        name, row = operator.name, self.found.graph.operations[step.operation]
+        meant, made = self._values(step), self.found.values[step.outputs[0]]
+        inputs = [meant.get(t, t) for t in operator.inputs]
+        if name in BY_PIXEL:
+            self._again(operator, inputs, [self.index[step.outputs[0]]])
+            return
+        read = row.reads[0]
+        sizes = self.found.graph.tensors[read.tensor].sizes
+        reached = [window.reach(*span) for window, span in zip(read.windows, made.spans, strict=True)]
+        borders = [(max(0, -first), max(0, end - size)) for (first, end), size in zip(reached, sizes, strict=True)]
+        source, output = self.index[step.inputs[0]], self.index[step.outputs[0]]
+        if name == "PAD":
+            self._pad(source, output, borders)
+            return
+        if any(any(border) for border in borders):
+            inputs[0] = self._padded(operator, step.inputs[0], source, borders)
+        self._again(operator, inputs, [output], NewTable(self._unpadded(operator)))
+
+    def _unpadded(self, operator: Operator) -> dict[int, Scalar]:
+        """Return the options of an operator with VALID padding."""
+        if operator.path not in self.options:
+            table = operator.table.table(4, "builtin_options") if operator.table is not None else None
+            self.options[operator.path] = {0: Scalar(_VALID, "b")} | {
+                number: Scalar(default if table is None else table.integer(number, "option", kind, default), kind)
+                for number, kind, default in PADDED[operator.name]
+            }
+        return self.options[operator.path]
+
+    def _padded(self, operator: Operator, value: int, source: int, borders: Sequence[Span]) -> int:
+        """Return an input of an operator with an explicit border."""
+        if operator.name == "AVERAGE_POOL_2D":
+            raise OperationsError(f"{operator.path}: must not reach beyond the border, where averages count fewer")
+        like = self.old.tensors[self._tensor_of(self.found.values[value].tensor)]
+        n, rows, columns, channels = self._shape(value)
+        shape = (n, rows + sum(borders[0]), columns + sum(borders[1]), channels)
+        out = self.tensors.like(like, shape, f"{like.id}/{value}/padded")
+        self._pad(source, out, borders, self.tensors.least(like) if operator.name == "MAX_POOL_2D" else None)
+        return out
+
+    def _pad(self, source: int, out: int, borders: Sequence[Span], filled: int | None = None) -> None:
+        pads = self.tensors.numbers((0, 0, *borders[0], *borders[1], 0, 0), (4, 2))
+        if filled is None:
+            self._add(_PAD, (source, pads), out, NewTable({}))
+        else:
+            self._add(_PADV2, (source, pads, filled), out, NewTable({}))
+
+    def _views(self, tensors: Iterable[int]) -> None:
+        """Add the makers of tensors that are no operations of the graph, such as views; whole and unchanged."""
+        for tensor in tensors:
+            v = self.maker.get(tensor)
+            if v is None or v in self.drawn or v in self.done:
+                continue
+            self.done.add(v)
+            operator = self.old.operators[v]
+            self._views(operator.inputs)
+            assert operator.table is not None
+            self.used.update((*operator.inputs, *operator.outputs))
+            self.operators.append(Old(operator.table.at))
+
+    # -- the file
+
+    def file(self) -> bytes:
+        """Return the file: a model whose first subgraph is new."""
+        root = self.root
+        codes = [Old(table.at) for table in root.tables(1, "operator_codes")]
+        new = [NewTable({0: Scalar(code, "b"), 2: Scalar(2, "i"), 3: Scalar(code, "i")}) for code in self.new_codes]
+        graphs = list(root.tables(2, "subgraphs"))
+        subgraphs: list[NewTable | Old] = [self._subgraph(graphs[0]), *(Old(graph.at) for graph in graphs[1:])]
+        fields: dict[int, Field] = {
+            0: Scalar(root.integer(0, "version", "I"), "I"),
+            1: Tables([*codes, *new]),
+            2: Tables(subgraphs),
+            4: Tables(self.tensors.buffers()),
+        }
+        for number, name in ((3, "description"), (5, "metadata_buffer"), (7, "signature_defs")):
+            if (entry_table := root.table(number, name)) is not None:
+                fields[number] = Old(entry_table.at)
+        entries = [entry for entry in root.tables(6, "metadata") if entry.text(0, "name") != OFFLINE_PLAN]
+        if entries:
+            fields[6] = Tables([Old(entry.at) for entry in entries])
+        return with_front(NewTable(fields), b"TFL3", self.how.data)
+
+    def _subgraph(self, old: Table) -> NewTable:
+        tensors = self.tensors.tensors([*old.tables(0, "tensors")], self.used)
+        fields: dict[int, Field] = {
+            0: Tables(tensors),
+            1: Numbers(self.old.inputs),
+            2: Numbers(self.old.outputs),
+            3: Tables(self.operators),
+        }
+        if (name := old.table(4, "name")) is not None:
+            fields[4] = Old(name.at)
+        return NewTable(fields)
+
+
+def _head(operator: Operator) -> dict[int, Scalar | Old]:
+    """Return the fields of an operator other than its tensors."""
+    table = operator.table
+    assert table is not None
+    fields: dict[int, Scalar | Old] = {
+        0: Scalar(table.integer(0, "opcode_index", "I"), "I"),
+        3: Scalar(table.integer(3, "builtin_options_type", "B"), "B"),
+    }
+    if (options := table.table(4, "builtin_options")) is not None:
+        fields[4] = Old(options.at)
+    return fields

@@ -1,0 +1,176 @@
+"""TensorFlow Lite models to be run in parts: the tensor and operator of each graph element, and what may be split."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Container, Mapping, Sequence
+from typing import Literal
+
+from memplan.planner.errors import FormatError, OperationsError, shown
+from memplan.planner.operations.graph import OperationGraph
+from memplan.planner.foreign.model_options import ModelOptions
+from memplan.extensions.models.flatbuffer import Content, Field, NewTable, Numbers, Old, Scalar, Table, text
+from memplan.extensions.models.tflite.model import Model, TfliteTensor, read_model
+from memplan.extensions.models.tflite.reordered import refuse_bound_models
+
+# Numbers of TensorType in TFLite's schema.
+_FLOAT, _INT32, _INT64, _BOOL, _INT16, _INT8 = 0, 2, 4, 6, 7, 9
+TAKEN: Mapping[str, frozenset[int]] = {
+    "STRIDED_SLICE": frozenset((_FLOAT, _INT32, _BOOL, _INT16, _INT8)),
+    "CONCATENATION": frozenset((_FLOAT, _INT32, _INT64, _BOOL, _INT16, _INT8)),
+    "PAD": frozenset((_FLOAT, _INT32, _INT16, _INT8)),
+    "PADV2": frozenset((_FLOAT, _INT32, _INT16, _INT8)),
+}
+"""The types that TFLite Micro's kernels for joining and padding support.
+
+Source: tensorflow/tflite-micro 90b983c2b, tensorflow/lite/micro/kernels/{strided_slice,concatenation,pad}.cc.
+"""
+LEAST = {_FLOAT: struct.pack("<f", -3.4028235e38), _INT8: b"\x80"}
+"""The least number of each type, for padding a maximum."""
+PADDED: Mapping[str, Sequence[tuple[int, Literal["b", "i"], int]]] = {
+    "CONV_2D": ((1, "i", 0), (2, "i", 0), (3, "b", 0), (4, "i", 1), (5, "i", 1), (6, "b", 0)),
+    "DEPTHWISE_CONV_2D": ((1, "i", 0), (2, "i", 0), (3, "i", 0), (4, "b", 0), (5, "i", 1), (6, "i", 1)),
+    "MAX_POOL_2D": ((1, "i", 0), (2, "i", 0), (3, "i", 0), (4, "i", 0), (5, "b", 0)),
+    "AVERAGE_POOL_2D": ((1, "i", 0), (2, "i", 0), (3, "i", 0), (4, "i", 0), (5, "b", 0)),
+}
+"""The options of padded operators besides the padding, field 0: (number, kind, default)."""
+BY_PIXEL = {"ADD", "SUB", "MUL", "DIV", "MAXIMUM", "MINIMUM", "SQUARED_DIFFERENCE", "RELU", "RELU6", "RELU_N1_TO_1"}
+BY_PIXEL |= {"LOGISTIC", "TANH", "HARD_SWISH", "LEAKY_RELU", "PRELU", "ELU", "ABS", "NEG", "EXP", "SQRT", "RSQRT"}
+BY_PIXEL |= {"SQUARE", "QUANTIZE", "DEQUANTIZE", "SOFTMAX", "CONCATENATION"}
+
+
+class TfliteSource:
+    """A model and its graph of operations; raises FormatError if operators or bytes are referenced by position."""
+
+    def __init__(self, data: bytes, graph: OperationGraph, options: ModelOptions | None = None) -> None:
+        self.data, self.graph, self.model = data, graph, read_model(data)
+        if options is not None and options.dims:
+            raise FormatError("dims: must be given for models of ONNX")
+        refuse_bound_models(self.model)
+        for buffer in self.model.buffers:
+            if buffer.integer(2, "size", "Q"):
+                raise FormatError(f"{buffer.path}: must be inside of the model, not behind it")
+        self.subgraph = self.model.subgraphs[0]
+        self.ids = {tensor.id: k for k, tensor in enumerate(self.subgraph.tensors)}
+
+    def tensor_of(self, tensor: int) -> int:
+        """Return the file's tensor for a tensor of the graph; raises OperationsError if there is none."""
+        name = self.graph.tensors[tensor].name if self.graph.tensors else None
+        if name not in self.ids:
+            raise OperationsError(f"tensor {tensor}: must be one of the file's, got {shown(name)}")
+        return self.ids[name]
+
+    def operator_of(self, v: int) -> int:
+        """Return the file's operator for an operation of the graph."""
+        source = self.graph.ops[v].source
+        if len(source) != 2 or source[0] != 0:
+            raise OperationsError(f"ops[{v}]: must be an operator of the main subgraph")
+        return source[1]
+
+    def runs_in_parts(self, v: int) -> bool:
+        """Return True if an operation's operator can be written for a part of its output."""
+        operator, row = self.subgraph.operators[self.operator_of(v)], self.graph.ops[v]
+        tensors = self.subgraph.tensors
+        read = {self.tensor_of(tensor) for tensor in row.inputs if tensor not in set(self.graph.resident)}
+        active = [tensors[k] for k in operator.inputs if k in read]
+        constants = [k for k in operator.inputs if k >= 0 and k not in read]
+        if operator.is_custom or len(operator.outputs) != 1 or not active:
+            return False
+        cut = (*active, tensors[operator.outputs[0]])
+        inserted = ("STRIDED_SLICE", "CONCATENATION", *(("PAD",) if operator.name in PADDED else ()))
+        if any(len(row.shape) != 4 or not all(row.type in TAKEN[each] for each in inserted) for row in cut):
+            return False
+        if len(read.difference(operator.inputs)):
+            return False
+        if not all(tensors[k].is_constant or k in self.subgraph.widened for k in constants):
+            return False
+        if operator.name in BY_PIXEL:
+            return all(size == 1 for k in constants for size in tensors[k].shape[-3:-1])
+        if operator.name == "MAX_POOL_2D":
+            return active[0].type in LEAST
+        if operator.name == "PAD":
+            pads = row.attributes.get("pads")
+            return isinstance(pads, tuple) and not any((pads[0], pads[3], pads[4], pads[7]))
+        if operator.name == "AVERAGE_POOL_2D":
+            # At a border it counts fewer, whatever is put there.
+            pads = row.attributes.get("pads")
+            return isinstance(pads, tuple) and not any(pads)
+        return operator.name in PADDED
+
+
+class TfliteTensors:
+    """The tensors of a model's main subgraph and the model's buffers, the file's and new ones."""
+
+    def __init__(self, model: Model) -> None:
+        self._model, self._old = model, model.subgraphs[0].tensors
+        self._tensors: list[NewTable] = []
+        self._buffers: list[NewTable] = []
+        self._constants: dict[tuple[object, ...], int] = {}
+        tables = {row.id: None if row.table is None else row.table.table(4, "quantization") for row in self._old}
+        self._quantization = {name: Old(table.at) for name, table in tables.items() if table is not None}
+
+    def like(self, own: TfliteTensor, shape: Sequence[int], name: str, buffer: int | None = None) -> int:
+        """Add a tensor with another one's type and quantisation; return its position."""
+        fields: dict[int, Field] = {
+            0: Numbers(shape),
+            1: Scalar(own.type, "b"),
+            2: Scalar(self._empty() if buffer is None else buffer, "I"),
+            3: text(name[-200:]),
+        }
+        if own.id in self._quantization:
+            fields[4] = self._quantization[own.id]
+        return self._add(fields)
+
+    def numbers(self, values: Sequence[int], shape: Sequence[int]) -> int:
+        """Return the position of a constant integer tensor."""
+        key = ("numbers", *values, "of", *shape)
+        if key not in self._constants:
+            buffer = self._buffer(struct.pack(f"<{len(values)}i", *values))
+            name = text(f"numbers/{len(self._tensors)}")
+            self._constants[key] = self._add(
+                {0: Numbers(shape), 1: Scalar(_INT32, "b"), 2: Scalar(buffer, "I"), 3: name}
+            )
+        return self._constants[key]
+
+    def least(self, own: TfliteTensor) -> int:
+        """Return the position of a constant tensor with the least number of another tensor's type."""
+        if own.type not in LEAST:
+            raise OperationsError(f"tensor {shown(own.id)}: must be of float32 or int8 to be padded")
+        key = ("least", own.id)
+        if key not in self._constants:
+            self._constants[key] = self.like(own, (), f"{own.id}/least", self._buffer(LEAST[own.type]))
+        return self._constants[key]
+
+    def tensors(self, tables: Sequence[Table], used: Container[int]) -> list[NewTable | Old]:
+        """Return all tensors; unused ones of the file get no elements.
+
+        TFLite Micro gives memory to each tensor, also to those that no operator has.
+        """
+        olds = [
+            Old(table.at) if k in used or own.is_constant else self._without_elements(own)
+            for k, (own, table) in enumerate(zip(self._old, tables, strict=True))
+        ]
+        return [*olds, *self._tensors]
+
+    def buffers(self) -> list[NewTable | Old]:
+        """Return all buffers."""
+        return [*[Old(table.at) for table in self._model.buffers], *self._buffers]
+
+    def _without_elements(self, own: TfliteTensor) -> NewTable:
+        return NewTable({0: Numbers((0,)), 1: Scalar(own.type, "b"), 2: Scalar(self._empty(), "I"), 3: text(own.id)})
+
+    def _add(self, fields: dict[int, Field]) -> int:
+        self._tensors.append(NewTable(fields))
+        return len(self._old) + len(self._tensors) - 1
+
+    def _empty(self) -> int:
+        """Return the position of a buffer without bytes."""
+        buffers = self._model.buffers
+        return 0 if buffers and not buffers[0].length(0, "data") else self._buffer(b"")
+
+    def _buffer(self, data: bytes) -> int:
+        key = ("buffer", data)
+        if key not in self._constants:
+            self._buffers.append(NewTable({0: Content(data)} if data else {}))
+            self._constants[key] = len(self._model.buffers) + len(self._buffers) - 1
+        return self._constants[key]

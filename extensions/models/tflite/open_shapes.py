@@ -1,0 +1,304 @@
+"""Shapes of a TFLite model with open dimensions, recomputed operator by operator for other sizes.
+
+The rules work on whole numbers, plain ones and such that follow from symbols, and on tensors that hold sizes. What they
+say for the sizes in a file is compared with the shapes that the file states.
+Source: tflite 2.18, `Prepare` of the kernels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from operator import add, floordiv, mul, sub
+from typing import Any
+
+from memplan.planner.errors import FormatError, OptionError, shown
+from memplan.extensions.models.onnx.shape_rules import OpenShapeError, Shape, cancelled, ceil_div, product, taken
+from memplan.extensions.models.tflite.facts import OperatorReader
+from memplan.extensions.models.tflite.model import Model, Operator, TfliteTensor
+
+_SAME_AS_INPUT = """\
+ABS CAST CEIL COS CUMSUM DEQUANTIZE ELU EXP FLOOR GELU HARD_SWISH L2_NORMALIZATION LEAKY_RELU LOG LOGICAL_NOT LOGISTIC
+LOG_SOFTMAX NEG QUANTIZE RELU RELU6 RELU_0_TO_1 RELU_N1_TO_1 ROUND RSQRT SIGN SIN SOFTMAX SQRT SQUARE TANH ZEROS_LIKE
+"""
+_BROADCAST = """\
+ADD DIV EQUAL FLOOR_DIV FLOOR_MOD GREATER GREATER_EQUAL LESS LESS_EQUAL LOGICAL_AND LOGICAL_OR MAXIMUM MINIMUM MUL
+NOT_EQUAL POW PRELU SELECT_V2 SQUARED_DIFFERENCE SUB
+"""
+_SAME, _ALIKE = frozenset(_SAME_AS_INPUT.split()), frozenset(_BROADCAST.split())
+_NUMBERS: Mapping[str, Callable[[int, int], int]] = {"ADD": add, "SUB": sub, "MUL": mul, "FLOOR_DIV": floordiv}
+
+
+@dataclass(eq=False)
+class _Given:
+    """An operator with its input shapes, and the numbers in its inputs if known."""
+
+    operator: Operator
+    reader: OperatorReader
+    shapes: Sequence[Shape]
+    held: Sequence[Sequence[int] | None]
+
+    def numbers(self, k: int) -> list[int]:
+        """Return the numbers in an input; raises OpenShapeError."""
+        values = self.held[k] if k < len(self.held) else None
+        if values is None:
+            raise OpenShapeError
+        return list(values)
+
+    def axis(self, field: int, rank: int) -> int:
+        """Return an option that is an axis."""
+        return self.reader.integer(field, "axis", "i") % max(1, rank)
+
+
+def open_dimensions(model: Model) -> dict[str, list[tuple[int, int]]]:
+    """Return the open dimensions of a model's inputs by name, each as pairs of a tensor and an axis.
+
+    TFLite names none: those in the same place of several inputs are one, with the name of the first input.
+    """
+    main, dims = model.subgraphs[0], dict[int, list[tuple[int, int]]]()
+    for index in dict.fromkeys(main.inputs):
+        for k in main.tensors[index].open_dims:
+            dims.setdefault(k, []).append((index, k))
+    names = {k: model.input_names.get(rows[0][0], main.tensors[rows[0][0]].id) for k, rows in dims.items()}
+    return {f"{names[k]}.{k}": rows for k, rows in dims.items()}
+
+
+def with_sizes(model: Model, dims: Mapping[str, int]) -> Model:
+    """Return a model with sizes for its open dimensions; raises OptionError and FormatError."""
+    open_dims = open_dimensions(model)
+    if not open_dims:
+        way = "leave it out, as all sizes of this model are known"
+        rule = "must not be given, as TFLite names no dimensions"
+        raise OptionError.of("dims", f"{rule}, got {shown(next(iter(dims)))}: {way}")
+    if unknown := [name for name in dims if name not in open_dims]:
+        raise OptionError.of(
+            "dims", f"must be an open dimension of the model ({', '.join(open_dims)}), got {shown(unknown[0])}"
+        )
+    if len(model.subgraphs) > 1:
+        raise FormatError("model.subgraphs: must be one where open dimensions have sizes")
+    for tensor, shape in zip(model.tensors, _Shapes(model, {}).run(), strict=True):
+        if list(tensor.shape) != shape:
+            raise FormatError(f"{tensor.path}.shape: must be {shape} by its operator, got {list(tensor.shape)}")
+    sizes = {place: size for name, size in dims.items() for place in open_dims[name]}
+    main, shapes = model.subgraphs[0], _Shapes(model, sizes).run()
+    tensors = []
+    for k, (tensor, shape) in enumerate(zip(main.tensors, shapes, strict=True)):
+        open_places = tuple(place for place in tensor.open_dims if k in main.inputs and (k, place) not in sizes)
+        tensors.append(replace(tensor, shape=tuple(shape), open_dims=open_places))
+    return replace(model, subgraphs=(replace(main, tensors=tuple(tensors)),))
+
+
+class _Shapes:
+    def __init__(self, model: Model, sizes: Mapping[tuple[int, int], int]) -> None:
+        self.model, self.main = model, model.subgraphs[0]
+        self.shapes: list[Shape] = [list(tensor.shape) for tensor in self.main.tensors]
+        self.held: dict[int, list[int]] = {}
+        self.open: set[int] = set()
+        for k in self.main.inputs:
+            for place in self.main.tensors[k].open_dims:
+                self.shapes[k][place] = sizes.get((k, place), self.shapes[k][place])
+                self.open.add(k)
+
+    def run(self) -> list[Shape]:
+        """Return the shape of each tensor; raises FormatError."""
+        for operator in self.main.operators:
+            if self.open.isdisjoint(operator.inputs):
+                continue
+            reader = OperatorReader(self.main, operator, lambda row: self.model.buffers[row.buffer].content(0, "data"))
+            held = [self.held.get(k, reader.numbers(place)) for place, k in enumerate(operator.inputs)]
+            operands = _Given(operator, reader, [self.shapes[k] if k >= 0 else [] for k in operator.inputs], held)
+            shapes = _shapes(operands)
+            for k, shape in zip(operator.outputs, shapes, strict=True):
+                self._take(self.main.tensors[k], k, shape)
+            if (numbers := _numbers(operands)) is not None:
+                self.held[operator.outputs[0]] = numbers
+        return self.shapes
+
+    def _take(self, tensor: TfliteTensor, k: int, shape: Shape) -> None:
+        fixed = [place for place in range(len(shape)) if place not in tensor.open_dims] if tensor.open_dims else []
+        if len(shape) != len(tensor.shape) or any(shape[place] != tensor.shape[place] for place in fixed):
+            raise FormatError(f"{tensor.path}.shape: must be {shape} by its operator, got {list(tensor.shape)}")
+        self.shapes[k] = shape
+        self.open.add(k)
+
+
+def _shapes(given: _Given) -> list[Shape]:
+    name, rows = given.operator.name, given.shapes
+    rule = _RULES.get(name)
+    try:
+        if rule is not None:
+            shapes = rule(given)
+            return shapes if len(shapes) == len(given.operator.outputs) else shapes * len(given.operator.outputs)
+        if name in _SAME:
+            return [rows[0]]
+        if name in _ALIKE:
+            return [_alike(rows)]
+    except (OpenShapeError, IndexError):
+        pass
+    raise FormatError(f"{given.operator.path}: must have a shape that follows from its inputs, for {name}")
+
+
+def _numbers(given: _Given) -> list[int] | None:
+    """Return the numbers that a shape-computing output holds, None if unknown."""
+    name, held = given.operator.name, given.held
+    if name == "SHAPE":
+        return list(given.shapes[0])
+    if not held or any(each is None for each in held):
+        return None
+    rows = [list(each or ()) for each in held]
+    if name in ("PACK", "CONCATENATION"):
+        return [size for row in rows for size in row]
+    if name == "STRIDED_SLICE":
+        (start,), (end,), (step,) = rows[1:4]
+        masks = [given.reader.integer(k, "mask", "i") & 1 for k in range(5)]
+        return rows[0][slice(None if masks[0] else start, start + 1 if masks[4] else None if masks[1] else end, step)]
+    if name in _NUMBERS and min(map(len, rows)) > 0:
+        most = max(map(len, rows))
+        return [_NUMBERS[name](*pair) for pair in zip(*(row * (most // len(row)) for row in rows), strict=True)]
+    return rows[0] if name in ("CAST", "RESHAPE", "SQUEEZE", "EXPAND_DIMS") else None
+
+
+def _alike(rows: Sequence[Shape]) -> Shape:
+    """Return the broadcast shape."""
+    rank, shape = max(map(len, rows)), []
+    for sizes in zip(*([1] * (rank - len(row)) + list(row) for row in rows), strict=True):
+        wide = [size for size in sizes if size != 1]
+        if any(size != wide[0] for size in wide):
+            raise OpenShapeError
+        shape.append(wide[0] if wide else 1)
+    return shape
+
+
+def _windows(given: _Given) -> list[Shape]:
+    attributes, image = given.reader.attributes(), given.shapes[0]
+    is_pool = given.operator.name.endswith("POOL_2D")
+    if "kernel" not in attributes:
+        raise OpenShapeError
+    options: list[Any] = [attributes.get(name, (1, 1)) for name in ("kernel", "strides", "dilations")]
+    is_same, sides = given.reader.integer(0, "padding", "b") == 0, []
+    for size, width, stride, dilation in zip(image[1:3], *options, strict=True):
+        sides.append(ceil_div(size, stride) if is_same else (size - dilation * (width - 1) - 1) // stride + 1)
+    weight = [] if is_pool else given.shapes[1]
+    depth = image[3] if is_pool else weight[0] if given.operator.name == "CONV_2D" else weight[3]
+    return [[image[0], *sides, depth]]
+
+
+def _fully_connected(given: _Given) -> list[Shape]:
+    image, weight = given.shapes[:2]
+    if given.reader.integer(2, "keep_num_dims", "B"):
+        return [[*image[:-1], weight[0]]]
+    top, bottom = cancelled(image, [weight[1]])
+    return [[product(top) // product(bottom), weight[0]]]
+
+
+def _batch_matmul(given: _Given) -> list[Shape]:
+    (*left, m, k), (*right, n, p) = given.shapes[:2]
+    rows = k if given.reader.integer(0, "adj_x", "B") else m
+    return [[*_alike([left, right]), rows, n if given.reader.integer(1, "adj_y", "B") else p]]
+
+
+def _concatenation(given: _Given) -> list[Shape]:
+    axis = given.axis(0, len(given.shapes[0]))
+    shape = list(given.shapes[0])
+    shape[axis] = sum(row[axis] for row in given.shapes[1:]) + shape[axis]
+    return [shape]
+
+
+def _reshape(given: _Given) -> list[Shape]:
+    shape, options = given.shapes[0], given.reader.options
+    if len(given.shapes) > 1:
+        wanted = given.numbers(1)
+    else:
+        wanted = [] if options is None else list(options.integers(0, "new_shape", "i"))
+    if -1 in wanted:
+        place = wanted.index(-1)
+        top, bottom = cancelled(shape, [*wanted[:place], *wanted[place + 1 :]])
+        wanted[place] = product(top) // product(bottom)
+    if product(wanted) != product(shape):
+        raise OpenShapeError
+    return [wanted]
+
+
+def _squeeze(given: _Given) -> list[Shape]:
+    shape, options = given.shapes[0], given.reader.options
+    axes = [] if options is None else [axis % len(shape) for axis in options.integers(0, "squeeze_dims", "i")]
+    return [[size for k, size in enumerate(shape) if (k not in axes if axes else size != 1)]]
+
+
+def _expand_dims(given: _Given) -> list[Shape]:
+    shape, (axis,) = list(given.shapes[0]), given.numbers(1)
+    shape.insert(axis % (len(shape) + 1), 1)
+    return [shape]
+
+
+def _reduced(given: _Given) -> list[Shape]:
+    shape, keeps = given.shapes[0], given.reader.integer(0, "keep_dims", "B")
+    axes = {axis % len(shape) for axis in given.numbers(1)}
+    return [[1 if k in axes else size for k, size in enumerate(shape) if keeps or k not in axes]]
+
+
+def _padded(given: _Given) -> list[Shape]:
+    pads = given.numbers(1)
+    return [[size + pads[2 * k] + pads[2 * k + 1] for k, size in enumerate(given.shapes[0])]]
+
+
+def _strided_slice(given: _Given) -> list[Shape]:
+    begins, ends, hidden, new, shrinks = (given.reader.integer(k, "mask", "i") for k in range(5))
+    if hidden or new:
+        raise OpenShapeError
+    shape, sliced, rows = given.shapes[0], [], [given.numbers(k) for k in (1, 2, 3)]
+    for k, (start, end, step) in enumerate(zip(*rows, strict=True)):
+        if not shrinks >> k & 1:
+            first, last = (0 if begins >> k & 1 else start), (shape[k] if ends >> k & 1 else end)
+            sliced.append(taken(shape[k], first, last, step))
+    return [sliced + shape[len(rows[0]) :]]
+
+
+def _slice(given: _Given) -> list[Shape]:
+    rows = zip(given.shapes[0], given.numbers(1), given.numbers(2), strict=True)
+    return [[whole - start if size == -1 else size for whole, start, size in rows]]
+
+
+def _split(given: _Given) -> list[Shape]:
+    (axis,), shape, count = given.numbers(0), given.shapes[1], len(given.operator.outputs)
+    return [[size // count if k == axis % len(shape) else size for k, size in enumerate(shape)]] * count
+
+
+def _pack(given: _Given) -> list[Shape]:
+    shape = list(given.shapes[0])
+    shape.insert(given.axis(1, len(shape) + 1), len(given.shapes))
+    return [shape]
+
+
+def _gather(given: _Given) -> list[Shape]:
+    shape, places = given.shapes[:2]
+    axis = given.axis(0, len(shape))
+    if given.reader.integer(1, "batch_dims", "i"):
+        raise OpenShapeError
+    return [[*shape[:axis], *places, *shape[axis + 1 :]]]
+
+
+_RULES: Mapping[str, Callable[[_Given], list[Shape]]] = {
+    **dict.fromkeys(("CONV_2D", "DEPTHWISE_CONV_2D", "MAX_POOL_2D", "AVERAGE_POOL_2D"), _windows),
+    **dict.fromkeys(("MEAN", "SUM", "REDUCE_MAX", "REDUCE_MIN", "REDUCE_PROD"), _reduced),
+    **dict.fromkeys(("PAD", "PADV2"), _padded),
+    **dict.fromkeys(
+        ("RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR"),
+        lambda given: [[given.shapes[0][0], *given.numbers(1), given.shapes[0][3]]],
+    ),
+    **dict.fromkeys(("FILL", "TRANSPOSE_CONV"), lambda given: [given.numbers(0)]),
+    "BATCH_MATMUL": _batch_matmul,
+    "BROADCAST_TO": lambda given: [given.numbers(1)],
+    "CONCATENATION": _concatenation,
+    "EXPAND_DIMS": _expand_dims,
+    "FULLY_CONNECTED": _fully_connected,
+    "GATHER": _gather,
+    "PACK": _pack,
+    "RESHAPE": _reshape,
+    "SHAPE": lambda given: [[len(given.shapes[0])]],
+    "SLICE": _slice,
+    "SPLIT": _split,
+    "SQUEEZE": _squeeze,
+    "STRIDED_SLICE": _strided_slice,
+    "TRANSPOSE": lambda given: [[given.shapes[0][axis] for axis in given.numbers(1)]],
+}

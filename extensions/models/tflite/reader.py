@@ -1,0 +1,312 @@
+"""TensorFlow Lite models: each tensor is a buffer, its lifetime given by the order of operators.
+
+As TFLite Micro runs it, a subgraph has tensors of its own, into which the operator that runs it copies what it is
+given, and from which it copies what it gives; a tensor keeps its place however often its subgraph is run. Scratch
+buffers of kernels are not in the file; those of TFLite Micro's reference kernels, which follow from types and shapes,
+are temporaries of their operators, and where they are not known, that is said. Buffers are aligned to 16 bytes, as in
+its arena.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+
+from memplan.planner.errors import FormatError, OptionError, shown
+from memplan.planner.model.finding import MAX_LISTED, Finding
+from memplan.planner.operations.graph_facts import OperationFacts
+from memplan.extensions.shapes.symbols.space import SymbolRange
+from memplan.planner.foreign.draft import Kind, OperationsDraft
+from memplan.planner.foreign.imported import Imported, element_count, once_computed, sized
+from memplan.planner.foreign.model_options import ModelOptions
+from memplan.extensions.models.tflite import ethos_u
+from memplan.extensions.models.tflite.facts import has_effects, operator_facts, tensor_facts
+from memplan.extensions.models.tflite.model import BITS, UNSIZED, Model, Operator, Subgraph, TfliteTensor, read_model
+from memplan.extensions.models.tflite.open_shapes import open_dimensions, with_sizes
+from memplan.extensions.models.tflite.tflm_arena import ALIGNMENT, arena_head, rounded_bytes, scratch_of, scratch_of_model
+
+_VIEWS = {"RESHAPE", "SQUEEZE", "EXPAND_DIMS"}
+_UNKNOWN = {"STABLEHLO_CASE", "DELEGATE"}
+_LOOPS = {"WHILE", "STABLEHLO_WHILE"}
+_MOST_DRAWN = 200_000
+"""The most operator runs; subgraphs count each time they run."""
+_MOST_RUNNING = 64
+"""The deepest nesting of running subgraphs."""
+
+
+def read(data: bytes, options: ModelOptions) -> Imported:
+    """Read a model, with sizes for open dimensions from the options; raises FormatError and OptionError."""
+    model = replace(read_model(data), scratch=options.scratch)
+    if options.dims:
+        model = with_sizes(model, options.sizes)
+    names = {operator.name for graph in model.subgraphs for operator in graph.operators}
+    if other := next((name for name in options.scratch if name not in names), None):
+        some = ", ".join(sorted(names)[:MAX_LISTED]) or "none"
+        raise OptionError(f"scratch: must be of operators of the model ({some}), got {shown(other)}")
+    program = _Program(model, options)
+    program.run()
+    own_peak, own_offsets = program.offline_plan()
+    computing = "LiteRT makes them float32 or dense before the first run"
+    warnings = once_computed(
+        program.widened.values(), computing, "a runtime that executes DEQUANTIZE or DENSIFY does so then"
+    )
+    unknown = () if options.dims else _unknown_scratch(model)
+    imported = program.draft.imported([*_open_dimensions(model), *warnings, *unknown], own_peak, own_offsets)
+    # TFLite Micro takes what a subgraph is given and gives to be alive longer; variables by name are in no such plan.
+    if len(model.subgraphs) > 1 and "VAR_HANDLE" not in names and not options.dims and options.alignment is None:
+        imported = replace(imported, planner_peak=lambda: _planned_by_runtime(model))
+    return ethos_u.with_regions(model, imported)
+
+
+def symbols(data: bytes) -> dict[str, SymbolRange]:
+    """Return the names of a model's open input dimensions, each with any value from 1; raises FormatError."""
+    return dict.fromkeys(open_dimensions(read_model(data)), SymbolRange())
+
+
+def _unknown_scratch(model: Model) -> Iterator[Finding]:
+    """Yield the unknown memory needs of TFLite Micro's kernels besides tensors."""
+    if unknown := scratch_of_model(model)[1]:
+        what = f"what the kernels of {', '.join(unknown[:MAX_LISTED])} ask for besides is not known"
+        yield Finding("unknown-scratch", f"{what}: the arena may become larger than is planned here; --scratch says it")
+
+
+def _planned_by_runtime(model: Model) -> int:
+    """Return the bytes that TFLite Micro's planner needs for tensors, scratch and variables."""
+    return arena_head(model).size + sum(rounded_bytes(tensor) for tensor in model.tensors if tensor.is_variable)
+
+
+class _Program:
+    """The conversion of a model to operations, with subgraphs inlined."""
+
+    def __init__(self, model: Model, options: ModelOptions) -> None:
+        self.model = model
+        self.options, self.alignment = options, options.alignment or ALIGNMENT
+        main = model.subgraphs[0]
+        self.given_back = {_result_name(main.tensors[index]): main.tensors[index] for index in main.outputs}
+        self.draft = OperationsDraft(None, self.given_back, options, self.alignment)
+        self.running: list[int] = []
+        self.facts: dict[tuple[int, int], OperationFacts] = {}
+        self.n_drawn = 0
+        self.widened: dict[str, int] = {}
+        self.scratch: dict[str, str] = {}
+
+    def run(self) -> None:
+        """Convert the first subgraph, with the program's inputs and outputs."""
+        main = self.model.subgraphs[0]
+        for index in dict.fromkeys(main.inputs):
+            tensor = main.tensors[index]
+            if tensor.is_constant:
+                raise FormatError(f"{main.path}.inputs: must not be constants, got {shown(tensor.id)}")
+            self._declare(tensor, "param")
+        self._subgraph(0, main.inputs)
+        for name, tensor in self.given_back.items():
+            if name != tensor.id:
+                self.draft.declare(name, self._size(tensor))
+                self.draft.operation("copy", [tensor.id], [name])
+
+    def offline_plan(self) -> tuple[int | None, dict[str, int] | None]:
+        """Return the peak and offsets of the file's plan; None if it lacks a relevant tensor.
+
+        Scratch buffers, which no file places, lie where TFLite Micro puts them, around the plan.
+        """
+        offsets = self.model.offline_offsets
+        if offsets is None:
+            return None, None
+        places, peak = dict[str, int](), 0
+        for tensor, offset in zip(self.model.tensors, offsets, strict=True):
+            if self.draft.is_declared(tensor.id) and not self.draft.is_constant(tensor.id):
+                if offset < 0:
+                    return None, None
+                places[tensor.id], peak = offset, max(peak, offset + self._size(tensor))
+        if self.scratch:
+            head = arena_head(self.model, offsets)
+            places |= {name: head.places[each] for name, each in self.scratch.items()}
+            peak = max(peak, head.size)
+        return peak, places
+
+    def _subgraph(self, index: int, given: Iterable[int]) -> None:
+        """Convert a subgraph whose `given` tensors have been written."""
+        if index in self.running or len(self.running) >= _MOST_RUNNING:
+            cycle = " -> ".join(str(k) for k in (*self.running, index)[-8:])
+            raise FormatError(f"model.subgraphs[{index}]: must not run itself, or too many others inside, got {cycle}")
+        self.running.append(index)
+        subgraph = self.model.subgraphs[index]
+        written = set(given)
+        for k, operator in enumerate(subgraph.operators):
+            self._count(operator.path)
+            if operator.name == ethos_u.OPERATOR:
+                self._arenas(subgraph, operator, written)
+            scratch = self._scratch_of(index, k, operator)
+            if subgraph.widened.issuperset(operator.outputs) and operator.outputs and not scratch:
+                continue
+            self._read(subgraph, operator.inputs, written, operator.path)
+            for output in operator.outputs:
+                self._write(subgraph, output, written, operator)
+            facts = self.facts.get((index, k))
+            if facts is None:  # a subgraph that runs several times is read once
+                facts = self.facts[index, k] = operator_facts(subgraph, operator, (index, k), self._content)
+            with self.draft.drawing(facts, has_effects=has_effects(subgraph, operator)):
+                self._operator(subgraph, operator, scratch)
+        self._read(subgraph, subgraph.outputs, written, subgraph.path)
+        self.running.pop()
+
+    def _arenas(self, subgraph: Subgraph, operator: Operator, written: set[int]) -> None:
+        """Mark the working tensors of Ethos-U operators as written, as nothing else writes them."""
+        arenas = []
+        for index in operator.inputs:
+            tensor = subgraph.tensors[index]
+            if index >= 0 and index not in written and not tensor.is_constant and not tensor.is_variable:
+                self._declare(tensor)
+                written.add(index)
+                arenas.append(tensor.id)
+        if arenas:
+            self.draft.operation(ethos_u.OPERATOR, [], arenas)
+
+    def _scratch_of(self, index: int, k: int, operator: Operator) -> list[str]:
+        """Declare the scratch buffers of an operator's kernel, and return their names."""
+        # Other sizes than the file's are of runtimes with memory to allocate, whose kernels are not TFLite Micro's.
+        is_known = not self.options.dims or operator.name in self.model.scratch
+        rows = scratch_of(self.model, index, k) if is_known else None
+        if rows and operator.subgraphs:
+            raise OptionError(f"scratch: must be of operators that run no subgraphs, got {shown(operator.name)}")
+        names = []
+        for row in rows or ():
+            # A subgraph that runs again gets another buffer, since the buffer is empty between the runs.
+            name = row.id if row.id not in self.scratch else f"{row.id}/again {len(self.scratch)}"
+            self.draft.declare(name, sized(f"{operator.path}: scratch", row.size, 8, self.alignment))
+            self.scratch[name] = row.id
+            names.append(name)
+        return names
+
+    def _operator(self, subgraph: Subgraph, operator: Operator, scratch: Sequence[str]) -> None:
+        inputs = [subgraph.tensors[index].id for index in operator.inputs if index >= 0]
+        outputs = [subgraph.tensors[index].id for index in operator.outputs]
+        name = operator.name
+        if name in _UNKNOWN:
+            raise FormatError(f"{operator.path}: must not be {name}: what it runs is not known here")
+        if name in _VIEWS and inputs and len(outputs) == 1 and not scratch:
+            self.draft.view(name, inputs[0], outputs[0])
+        elif name == "IF":
+            self._if(operator, inputs, outputs)
+        elif name in _LOOPS:
+            self._while(operator, inputs, outputs)
+        elif name in ("CALL", "STABLEHLO_COMPOSITE"):  # LiteRT runs what a composite is made of
+            self._run_inside(operator, operator.subgraphs[0], inputs, outputs)
+        elif name == "CALL_ONCE":
+            self.draft.begin_block()
+            self._run_inside(operator, operator.subgraphs[0], [], [])
+            self.draft.branches((), [self.draft.end_block(), []])
+        else:
+            self.draft.operation(name, inputs, outputs, scratch)
+
+    def _if(self, operator: Operator, inputs: Sequence[str], outputs: Sequence[str]) -> None:
+        if not inputs:
+            raise FormatError(f"{operator.path}.inputs: must begin with the condition, got none")
+        bodies = []
+        for index in operator.subgraphs:
+            self.draft.begin_block()
+            self._run_inside(operator, index, inputs[1:], outputs)
+            bodies.append(self.draft.end_block())
+        self.draft.branches(inputs[:1], bodies)
+
+    def _while(self, operator: Operator, inputs: Sequence[str], outputs: Sequence[str]) -> None:
+        """Convert a loop: its state is in the operator's outputs, copied to the condition and the body."""
+        if len(inputs) != len(outputs):
+            rule = f"must be as many as the outputs ({len(outputs)}), got {len(inputs)}"
+            raise FormatError(f"{operator.path}.inputs: {rule}")
+        condition, body = operator.subgraphs
+        for source, result in zip(inputs, outputs, strict=True):
+            self.draft.operation("copy", [source], [result])
+        self.draft.begin_block()
+        self._run_inside(operator, condition, outputs, None)
+        test = self.model.subgraphs[condition]
+        self.draft.operation("WHILE", [test.tensors[k].id for k in test.outputs], [])
+        # The last iteration ends here. What is alive behind the loop is its state, which is so all through it.
+        self._run_inside(operator, body, outputs, outputs)
+        self.draft.loop(self.draft.end_block(), None)
+
+    def _run_inside(self, operator: Operator, index: int, inputs: Sequence[str], outputs: Sequence[str] | None) -> None:
+        """Copy into a subgraph's inputs, run it, and copy its outputs to their targets."""
+        subgraph = self.model.subgraphs[index]
+        for field, inside, outside in (
+            ("inputs", subgraph.inputs, inputs),
+            ("outputs", subgraph.outputs, subgraph.outputs if outputs is None else outputs),
+        ):
+            if len(inside) != len(outside):
+                rule = f"must be as many as the {field} of {subgraph.path} ({len(inside)}), got {len(outside)}"
+                raise FormatError(f"{operator.path}.{field}: {rule}")
+        for k, name in zip(subgraph.inputs, inputs, strict=True):
+            self._count(operator.path)
+            if subgraph.tensors[k].is_constant:
+                raise FormatError(f"{subgraph.path}.inputs: must not be constants, got {shown(subgraph.tensors[k].id)}")
+            self._declare(subgraph.tensors[k])
+            self.draft.operation("copy", [name], [subgraph.tensors[k].id])
+        self._subgraph(index, subgraph.inputs)
+        for k, name in zip(subgraph.outputs, outputs or (), strict=bool(outputs)):
+            self._count(operator.path)
+            self.draft.operation("copy", [subgraph.tensors[k].id], [name])
+
+    def _read(self, subgraph: Subgraph, indices: Sequence[int], written: set[int], path: str) -> None:
+        """Declare readable tensors that nothing writes; raises FormatError for any other."""
+        for index in indices:
+            if index < 0 or index in written:
+                continue
+            tensor = subgraph.tensors[index]
+            is_constant = tensor.is_constant or index in subgraph.widened
+            if not (is_constant or tensor.is_variable or 0 in tensor.shape):
+                raise FormatError(f"{path}: must read what was written before, got {shown(tensor.id)}")
+            self._declare(tensor, "constant" if is_constant else None)
+            if index in subgraph.widened:
+                self.widened[tensor.id] = self._size(tensor)
+
+    def _write(self, subgraph: Subgraph, index: int, written: set[int], operator: Operator) -> None:
+        tensor = subgraph.tensors[index]
+        if index in written or tensor.is_constant:
+            raise FormatError(f"{operator.path}.outputs: must be written once and for all, got {shown(tensor.id)}")
+        self._declare(tensor, "carried" if operator.name in _LOOPS and not tensor.is_variable else None)
+        written.add(index)
+
+    def _declare(self, tensor: TfliteTensor, kind: Kind | None = None) -> None:
+        """Declare a tensor unless it is declared; by default, a variable is state."""
+        if self.draft.is_declared(tensor.id):
+            return
+        self.draft.describe(tensor.id, tensor_facts(tensor))
+        self.draft.declare(tensor.id, self._size(tensor), kind or ("persistent" if tensor.is_variable else "plain"))
+
+    def _content(self, tensor: TfliteTensor) -> bytes:
+        """Return the bytes of a constant, if they are in its buffer."""
+        return self.model.buffers[tensor.buffer].content(0, "data")
+
+    def _size(self, tensor: TfliteTensor) -> int:
+        bits = BITS.get(tensor.type)
+        if bits is None:
+            what = UNSIZED.get(tensor.type, f"of type {tensor.type}")
+            raise FormatError(f"{tensor.path}.type: must have a size before the program runs, got {what}")
+        return sized(f"{tensor.path}.shape", element_count(tensor.shape), bits, self.alignment)
+
+    def _count(self, path: str) -> None:
+        self.n_drawn += 1
+        if self.n_drawn > _MOST_DRAWN:
+            raise FormatError(f"{path}: must not be run after {_MOST_DRAWN} operators, subgraphs' included")
+
+
+def _result_name(tensor: TfliteTensor) -> str:
+    """Return the buffer name of an output: the tensor's, or for a constant that of a copy."""
+    return f"#copy of {tensor.id}" if tensor.is_constant else tensor.id
+
+
+def _open_dimensions(model: Model) -> Iterator[Finding]:
+    """Yield the assumptions about sizes that may differ; raises FormatError if no choice is possible."""
+    main = model.subgraphs[0]
+    inputs = [main.tensors[index] for index in dict.fromkeys(main.inputs) if main.tensors[index].open_dims]
+    for tensor in inputs[:MAX_LISTED]:
+        k = tensor.open_dims[0]
+        size = tensor.shape[k] if k < len(tensor.shape) else "nothing"
+        message = (
+            f"input {shown(tensor.id)}: dimension {k} is open in its signature; planned for {size}, as its shape says"
+        )
+        yield Finding("open-dimension", message, (f"main/{tensor.id}",))
+    for tensor in model.tensors if not inputs else ():
+        if tensor.open_dims and not tensor.is_constant:
+            rule = f"must be known before the program runs, for {shown(tensor.id)}, got -1"
+            raise FormatError(f"{tensor.path}.shape_signature[{tensor.open_dims[0]}]: {rule}")

@@ -1,0 +1,83 @@
+"""TensorFlow Lite models with reordered operators: only the lists of operators change, in place."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping, Sequence
+
+from memplan.planner.errors import FormatError, InvalidPlanError, shown
+from memplan.planner.foreign.sequence import ReorderedFile, Where
+from memplan.extensions.models.flatbuffer import Table
+from memplan.extensions.models.new_order import new_order
+from memplan.extensions.models.tflite import ethos_u
+from memplan.extensions.models.tflite.facts import has_effects
+from memplan.extensions.models.tflite.model import OFFLINE_PLAN, Model, read_model
+
+_CONTROL = "model_control_dependencies"
+"""The metadata in which a converter references operators by position."""
+
+
+def with_orders(data: bytes, orders: Mapping[Where, Sequence[int]]) -> ReorderedFile:
+    """Return a model with its operators in the orders given for each subgraph; the file length is unchanged.
+
+    A plan in the file (TFLite Micro's offline plan) is for the old order, and is taken out of the metadata. Raises
+    FormatError for a file that names operators by their positions, OperationsError for orders that are wrong.
+    """
+    model = read_model(data)
+    refuse_bound_models(model)
+    out = bytearray(data)
+    root = Table.root(data, "model")
+    places: set[int] = set()
+    for k, graph in enumerate(root.tables(2, "subgraphs")):
+        start, tables = graph.pointers(3, "operators")
+        if start in places:
+            raise FormatError(f"{graph.path}.operators: must be a list of its own, got that of another subgraph")
+        places.add(start)
+        own = model.subgraphs[k]
+        reads, writes = [row.inputs for row in own.operators], [row.outputs for row in own.operators]
+        effects = {v for v, row in enumerate(own.operators) if has_effects(own, row)}
+        order = new_order(orders.get((k,), ()), reads, writes, effects)
+        _point(out, start, [tables[v] for v in order], f"{graph.path}.operators")
+    left_out: tuple[str, ...] = ()
+    if OFFLINE_PLAN in model.metadata and bytes(out) != data:
+        start, tables = root.pointers(6, "metadata")
+        metadata = [Table(root.file, at, "metadata") for at in tables]
+        rest = [entry.at for entry in metadata if entry.text(0, "name") != OFFLINE_PLAN]
+        struct.pack_into("<I", out, start - 4, len(rest))
+        _point(out, start, rest, "model.metadata")
+        left_out = (f"the metadata {OFFLINE_PLAN}, a plan for the old order",)
+    _check(model, read_model(bytes(out)))
+    return ReorderedFile(bytes(out), left_out)
+
+
+def refuse_bound_models(model: Model) -> None:
+    """Raise FormatError for a model bound to its order, by operator positions or command addresses."""
+    if _CONTROL in model.metadata:
+        raise FormatError(f"model.metadata: must not have {_CONTROL}, which names operators by their positions")
+    if any(operator.name == ethos_u.OPERATOR for graph in model.subgraphs for operator in graph.operators):
+        rule = "must not be compiled for an Ethos-U, whose commands have addresses for this order"
+        raise FormatError(f"model: {rule}; change the model before Vela compiles it")
+
+
+def _point(out: bytearray, start: int, tables: Sequence[int], path: str) -> None:
+    """Write the entries of a list of tables, which are relative offsets."""
+    for k, at in enumerate(tables):
+        if at < start + 4 * k:
+            raise FormatError(f"{path}: must be lists whose tables lie behind them, got one at byte {at}")
+        struct.pack_into("<I", out, start + 4 * k, at - start - 4 * k)
+
+
+def _check(old: Model, new: Model) -> None:
+    """Raise InvalidPlanError unless two models differ only in operator order and offline plan."""
+    for before, after in zip(old.subgraphs, new.subgraphs, strict=True):
+        if before.tensors != after.tensors or (before.inputs, before.outputs) != (after.inputs, after.outputs):
+            raise InvalidPlanError(f"{before.path}: must keep its tensors, inputs and outputs")
+        rows = [
+            sorted((row.name, row.inputs, row.outputs, row.subgraphs, row.table.at if row.table else 0) for row in rows)
+            for rows in (before.operators, after.operators)
+        ]
+        if rows[0] != rows[1]:
+            raise InvalidPlanError(f"{before.path}.operators: must be the same ones in another order")
+    names = {name: content for name, content in old.metadata.items() if name != OFFLINE_PLAN}
+    if names != {name: content for name, content in new.metadata.items() if name != OFFLINE_PLAN}:
+        raise InvalidPlanError(f"model.metadata: must stay, got {shown(sorted(new.metadata))}")

@@ -1,0 +1,44 @@
+"""TensorFlow Lite, and its runtime for microcontrollers, TFLite Micro."""
+
+from __future__ import annotations
+
+from memplan.planner.systems import FileReader, System
+from memplan.planner.foreign.recognition import NEAR
+
+IDENTIFIER = b"TFL3"
+
+
+def is_tflite(data: bytes) -> bool:
+    """Return True if the bytes are a FlatBuffer with TFLite's identifier."""
+    # FlatBuffers have the identifier of their schema behind the first offset.
+    return data[4:8] == IDENTIFIER
+
+
+def is_state(data: bytes) -> bool:
+    """Return True if the state of an interpreter, as LiteRT prints it, is near the beginning."""
+    return b"\nTensor  ID Name " in data[:NEAR] and b"Subgraph-" in data[:NEAR]
+
+
+SYSTEM = System(
+    name="tflite",
+    title="TensorFlow Lite",
+    files=".tflite, .lite, and what LiteRT prints of an interpreter",
+    readers=(
+        FileReader(
+            name="tflite",
+            recognises=is_tflite,
+            where="memplan.extensions.models.tflite.reader",
+            suffixes=(".tflite", ".lite"),
+            has_symbols=True,
+            options=frozenset({"scratch"}),
+            planner="reference:tflite-micro-greedy",
+        ),
+        FileReader("litert-state", is_state, "memplan.extensions.models.tflite.state"),
+    ),
+    writers={"tflite": "memplan.extensions.models.tflite.tflm:write_tflm"},
+    other_targets={"tflite": "tflm tflite-micro micro lite"},
+    reorders="memplan.extensions.models.tflite.reordered:with_orders",
+    rewrites="memplan.extensions.models.tflite.forms:rewritable",
+    arena="memplan.extensions.models.tflite.arena",
+    deploys="memplan.extensions.models.tflite.device_forms:deployed",
+)

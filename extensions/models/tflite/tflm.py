@@ -1,0 +1,139 @@
+"""TFLite Micro's offline plan: the place of each tensor, as metadata of the model.
+
+Source: tensorflow/lite/micro 90b983c2b, micro_allocation_info.cc and micro_allocator.cc. It adds offsets to the start
+of its arena, which is aligned to 16 bytes, and checks nothing but their number. Offsets are counted over the tensors of
+all subgraphs, one subgraph behind the other; only whether a variable tensor lies in the tail is read at its number
+inside of its subgraph.
+
+A file with one metadata entry more has all that was in it, byte for byte, behind a new root with new lists of buffers
+and of metadata, whose entries but for the new ones point into the old file.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from memplan.planner.errors import FormatError, Option, shown
+from memplan.planner.foreign.arena import scratch_flags
+from memplan.planner.foreign.layout import VerifiedLayout
+from memplan.extensions.models.flatbuffer import (
+    Content,
+    Field,
+    NewTable,
+    Old,
+    Scalar,
+    Table,
+    Tables,
+    text,
+    with_front,
+)
+from memplan.extensions.models.tflite.model import OFFLINE_PLAN, Model, TfliteTensor, read_model
+from memplan.extensions.models.tflite.system import IDENTIFIER, is_tflite
+from memplan.extensions.models.tflite.tflm_arena import ALIGNMENT, KERNELS, arena_head, rounded_bytes
+
+_AT_RUN_TIME = -1
+_VERSION, _SUBGRAPHS = 0, 1
+
+
+def write_tflm(layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
+    """Return the model with its plan: an offset for each tensor, -1 for constants and unplanned ones.
+
+    Raises FormatError for what is no TensorFlow Lite model, and for offsets that TFLite Micro cannot have.
+    """
+    if layout.model is None or not is_tflite(layout.model):
+        raise FormatError("problem: must be the model, a .tflite file, for tflite")
+    model = replace(read_model(layout.model), scratch=layout.scratch)
+    for graph in model.subgraphs[1:]:
+        if variable := next((tensor for tensor in graph.tensors if tensor.is_variable), None):
+            rule = (
+                "must have no variable tensors behind the first subgraph for tflite, whose places TFLite Micro misreads"
+            )
+            found = f"{graph.path}: {rule}, got {shown(variable.id)}; try "
+            raise FormatError((found, Option("to", "c"), " or ", Option("to", "ld")))
+    places = _places(layout)
+    offsets = [_AT_RUN_TIME if tensor.is_constant else _offset(tensor, places) for tensor in model.tensors]
+    _refuse_a_larger_arena(model, offsets)
+    content = struct.pack(f"<{3 + len(offsets)}i", _VERSION, _SUBGRAPHS, len(offsets), *offsets)
+    return {"": with_metadata(layout.model, OFFLINE_PLAN, content)}
+
+
+def _refuse_a_larger_arena(model: Model, offsets: Sequence[int]) -> None:
+    """Raise FormatError for offsets that enlarge the arena, or may do so.
+
+    The runtime places unknown scratch around the plan, where it may not fit.
+    """
+    ours, own = arena_head(model, offsets), arena_head(model)
+    if ours.unknown:
+        rule = f"must have kernels whose scratch is known ({KERNELS}), for tflite, got {', '.join(ours.unknown)}"
+        way = scratch_flags(ours.unknown, "0")
+        raise FormatError(f"model: {rule}; where they need none, `memplan convert {way}`; else 0 is what they need")
+    moved = [
+        tensor for tensor, offset in zip(model.tensors, offsets, strict=True) if tensor.is_variable and offset >= 0
+    ]
+    least = own.size + sum(rounded_bytes(tensor) for tensor in moved)
+    if ours.size > least:
+        rule = f"must take no more of TFLite Micro's arena than its own planner does ({least} bytes with scratch)"
+        raise FormatError(f"plan: {rule}, got {ours.size}; leave the model as it is, or plan it with more time")
+
+
+def _places(layout: VerifiedLayout) -> dict[int | str, int]:
+    layout.only_pool("tflite")
+    for buffer in layout.buffers:
+        # The offline plan holds offsets of 32 bits with a sign.
+        if buffer.offset % ALIGNMENT or buffer.offset >= 2**31:
+            rule = f"must have an offset below 2^31 that {ALIGNMENT} divides, for TFLite Micro"
+            raise FormatError(f"buffer {shown(buffer.id)}: {rule}, got {buffer.offset}")
+    return {buffer.id: buffer.offset for buffer in layout.buffers}
+
+
+def _offset(tensor: TfliteTensor, places: Mapping[int | str, int]) -> int:
+    return places.get(f"main/{tensor.id}", _AT_RUN_TIME)
+
+
+# Fields of the schema's Model: a file with more of them is from a newer one, and moving it might break these.
+_KNOWN_FIELDS = 10
+_BUFFERS, _METADATA = 4, 6
+
+
+def with_metadata(data: bytes, name: str, content: bytes) -> bytes:
+    """Return the file with metadata `name` added or replaced.
+
+    Raises FormatError for a file that is broken, or whose tables know where in the file others lie.
+    """
+    root = Table.root(data, "model")
+    n_fields = _count_fields(root)
+    _nothing_lies_at_a_fixed_place(root)
+    fields: dict[int, Field] = {0: Scalar(root.integer(0, "version", "I"), "I")}
+    for field in range(1, n_fields):
+        table = root.table(field, f"field {field}")
+        if field not in (_BUFFERS, _METADATA) and table is not None:
+            root.file.check(table.at, 4, table.path)
+            fields[field] = Old(table.at)
+    buffers = [Old(buffer.at) for buffer in root.tables(_BUFFERS, "buffers")]
+    entries = [Old(entry.at) for entry in root.tables(_METADATA, "metadata") if entry.text(0, "name") != name]
+    entry = NewTable({0: text(name), 1: Scalar(len(buffers), "I")})
+    fields[_BUFFERS] = Tables([*buffers, NewTable({0: Content(content)})])
+    fields[_METADATA] = Tables([*entries, entry])
+    return with_front(NewTable(fields), IDENTIFIER, data)
+
+
+def _count_fields(root: Table) -> int:
+    index = root.at - root.file.number(root.at, "i", root.path)
+    count = (root.file.number(index, "H", root.path) - 4) // 2
+    if count > _KNOWN_FIELDS:
+        raise FormatError(f"model: must have at most {_KNOWN_FIELDS} fields, whose kinds are known, got {count}")
+    return count
+
+
+def _nothing_lies_at_a_fixed_place(root: Table) -> None:
+    """Raise FormatError for bytes behind the model, as in files above 2 GB."""
+    for buffer in root.tables(_BUFFERS, "buffers"):
+        if buffer.integer(1, "offset", "Q") > 1:
+            raise FormatError(f"{buffer.path}.offset: must not be given, got {shown(buffer.integer(1, 'offset', 'Q'))}")
+    for graph in root.tables(2, "subgraphs"):
+        for operator in graph.tables(3, "operators"):
+            at = operator.integer(9, "large_custom_options_offset", "Q")
+            if at > 1:
+                raise FormatError(f"{operator.path}.large_custom_options_offset: must not be given, got {shown(at)}")

@@ -1,0 +1,308 @@
+"""The head of TFLite Micro's arena: tensors and kernel scratch, placed by its algorithm.
+
+Kernels' scratch buffers are in no file. What the reference kernels require follows from types and shapes; of other
+operators it is not known here, nor of models with compressed weights. Sizes are rounded up to 16 bytes; variables
+that a plan does not place, and all that stays for good, lie in the arena's tail. Source: tensorflow/tflite-micro
+90b983c2b, tensorflow/lite/micro/micro_allocation_info.cc, memory_planner/greedy_memory_planner.cc, kernels/*.cc,
+signal/micro/kernels/rfft.cc.
+"""
+
+from __future__ import annotations
+
+from bisect import insort
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from memplan.planner.foreign.imported import element_count
+from memplan.extensions.models.tflite.model import BITS, Model, Operator, Subgraph, TfliteTensor
+
+# MicroArenaBufferAlignment of TFLite Micro.
+ALIGNMENT = 16
+KERNELS = "the reference kernels of TFLite Micro 90b983c2b"
+# Numbers of TensorType in TFLite's schema.
+_FLOAT32, _INT16, _INT8, _INT4 = 0, 7, 9, 17
+# fmt: off
+_WITHOUT = frozenset((
+    "ABS", "ADD", "ARG_MAX", "ARG_MIN", "ASSIGN_VARIABLE", "AVERAGE_POOL_2D", "BATCH_MATMUL", "BATCH_TO_SPACE_ND",
+    "BROADCAST_ARGS", "BROADCAST_TO", "CALL_ONCE", "CAST", "CEIL", "CIRCULAR_BUFFER", "CONCATENATION", "COS",
+    "CUMSUM", "DEPTH_TO_SPACE", "DEQUANTIZE", "DIV", "DYNAMIC_UPDATE_SLICE", "ELU", "EMBEDDING_LOOKUP", "EQUAL",
+    "EXP", "EXPAND_DIMS", "FILL", "FLOOR", "FLOOR_DIV", "FLOOR_MOD", "GATHER", "GATHER_ND", "GREATER",
+    "GREATER_EQUAL", "HARD_SWISH", "IF", "L2_NORMALIZATION", "L2_POOL_2D", "LEAKY_RELU", "LESS", "LESS_EQUAL", "LOG",
+    "LOGICAL_AND", "LOGICAL_NOT", "LOGICAL_OR", "LOGISTIC", "LOG_SOFTMAX", "MAXIMUM", "MAX_POOL_2D", "MINIMUM", "MUL",
+    "NEG", "NOT_EQUAL", "PACK", "PAD", "PADV2", "PRELU", "QUANTIZE", "READ_VARIABLE", "RELU", "RELU6", "RESHAPE",
+    "RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR", "REVERSE_V2", "ROUND", "RSQRT", "SELECT_V2", "SHAPE", "SIN",
+    "SLICE", "SOFTMAX", "SPACE_TO_BATCH_ND", "SPACE_TO_DEPTH", "SPLIT", "SPLIT_V", "SQRT", "SQUARE",
+    "SQUARED_DIFFERENCE", "SQUEEZE", "STRIDED_SLICE", "SUB", "SignalDelay", "SignalEnergy", "SignalFftAutoScale",
+    "SignalFilterBank", "SignalFilterBankLog", "SignalFilterBankSpectralSubtraction", "SignalFilterBankSquareRoot",
+    "SignalFramer", "SignalIrfft", "SignalOverlapAdd", "SignalPCAN", "SignalStacker", "SignalWindow", "TANH",
+    "TRANSPOSE", "UNPACK", "VAR_HANDLE", "WHILE", "ZEROS_LIKE",
+))
+# fmt: on
+"""The operators whose reference kernels request no scratch."""
+
+
+_COMPRESSED = "compressed weights"
+
+
+@dataclass(frozen=True)
+class Scratch:
+    """A scratch buffer: the `number`-th of an operator in a subgraph, and its bytes."""
+
+    subgraph: int
+    operator: int
+    number: int
+    size: int
+
+    @property
+    def id(self) -> str:
+        """The buffer's id in a program, distinct from those of tensors."""
+        return f"#scratch/{self.subgraph}/{self.operator}/{self.number}"
+
+
+@dataclass(frozen=True)
+class ArenaHead:
+    """The size of the arena's head, and the places of scratch buffers by id.
+
+    `unknown` are the operators of which it is not known what their kernels require.
+    """
+
+    size: int
+    places: Mapping[str, int]
+    unknown: tuple[str, ...]
+
+
+@dataclass
+class _Request:
+    """A buffer for the arena's planner: rounded bytes, first and last use (inclusive), an offset."""
+
+    size: int
+    offset: int | None = None
+    first: int = -1
+    last: int = -1
+
+    def use(self, time: int) -> None:
+        """Extend the buffer's life to a time, not before earlier ones."""
+        self.first = time if self.first < 0 else self.first
+        self.last = time
+
+
+def arena_head(model: Model, offsets: Sequence[int] | None = None) -> ArenaHead:
+    """Return the head of the arena with the file's plan, one offset for each tensor (-1: none).
+
+    O(n^2), as in TFLite Micro.
+    """
+    arena = _ArenaRequests(model, offsets)
+    arena.run(0)
+    requests = [request for requests in arena.tensors for request in requests if request is not None]
+    used = {name: request for rows in arena.scratch.values() for name, request in rows if request.first >= 0}
+    head = _planned([*requests, *used.values()])
+    ends = [head[id(request)] + request.size for request in (*requests, *used.values())]
+    places = {name: head[id(request)] for name, request in used.items()}
+    return ArenaHead(max(ends, default=0), places, scratch_of_model(model)[1])
+
+
+def scratch_of_model(model: Model) -> tuple[tuple[Scratch, ...], tuple[str, ...]]:
+    """Return the scratch buffers of all operators, and the names of operators with unknown scratch."""
+    scratch: list[Scratch] = []
+    unknown = [_COMPRESSED] if "COMPRESSION_METADATA" in model.metadata else []
+    for i, graph in enumerate(model.subgraphs):
+        for k, operator in enumerate(graph.operators):
+            buffers = scratch_of(model, i, k)
+            unknown += [operator.name] if buffers is None else []
+            scratch += buffers or ()
+    return tuple(scratch), tuple(dict.fromkeys(unknown))
+
+
+@dataclass
+class _ArenaRequests:
+    """The requests of a model, with TFLite Micro's times of use."""
+
+    model: Model
+    offsets: Sequence[int] | None
+    tensors: list[list[_Request | None]] = field(init=False)
+    scratch: dict[tuple[int, int], list[tuple[str, _Request]]] = field(default_factory=dict)
+    time: int = 0
+
+    def __post_init__(self) -> None:
+        places = iter(self.offsets or [-1] * len(self.model.tensors))
+        self.tensors = [[_request(tensor, next(places)) for tensor in graph.tensors] for graph in self.model.subgraphs]
+        for graph, requests in zip(self.model.subgraphs, self.tensors, strict=True):
+            for operator in graph.operators:
+                for index in operator.outputs if operator.name == "VAR_HANDLE" else ():
+                    requests[index] = None  # the kernel stores the number of the variable
+        for each in scratch_of_model(self.model)[0]:  # in the order in which kernels request it
+            rows = self.scratch.setdefault((each.subgraph, each.operator), [])
+            rows.append((each.id, _Request(_rounded(each.size))))
+
+    def run(self, index: int) -> None:
+        """Count a subgraph, and then the subgraphs that it runs."""
+        graph, requests = self.model.subgraphs[index], self.tensors[index]
+        _use(requests, graph.inputs, self.time)
+        for k, operator in enumerate(graph.operators):
+            self.time += 1
+            began = self.time
+            _use(requests, operator.outputs, self.time)
+            for inside in operator.subgraphs:
+                self.time += 1
+                self.run(inside)
+            _use(requests, (*operator.inputs, *operator.outputs), self.time)
+            for _, request in self.scratch.get((index, k), ()):
+                request.use(began)
+                request.use(self.time)
+        _use(requests, graph.outputs, self.time)
+
+
+def _use(requests: Sequence[_Request | None], indices: Sequence[int], time: int) -> None:
+    for index in indices:
+        request = requests[index] if index >= 0 else None
+        if request is not None:
+            request.use(time)
+
+
+def _request(tensor: TfliteTensor, offset: int) -> _Request | None:
+    size = _bytes(tensor)
+    # Constants are in flash, variables in the tail unless the file plans them.
+    if tensor.is_constant or size == 0 or (tensor.is_variable and offset < 0):
+        return None
+    return _Request(_rounded(size), None if offset < 0 else offset)
+
+
+def rounded_bytes(tensor: TfliteTensor) -> int:
+    """Return the bytes that a tensor takes in the arena."""
+    return _rounded(_bytes(tensor))
+
+
+def _bytes(tensor: TfliteTensor) -> int:
+    bits = BITS.get(tensor.type)
+    return 0 if bits is None else -(-element_count(tensor.shape) * bits // 8)
+
+
+def _rounded(size: int) -> int:
+    return -(-size // ALIGNMENT) * ALIGNMENT
+
+
+def _planned(requests: Sequence[_Request]) -> dict[int, int]:
+    """Place the requests without an offset, largest first, into the first gap; return offsets by identity.
+
+    O(n^2), as the original.
+    """
+    # What the file places comes first, as in TFLite Micro; the rest goes around it.
+    fixed = [request for request in requests if request.offset is not None]
+    others = sorted((request for request in reversed(requests) if request.offset is None), key=lambda each: -each.size)
+    placed: list[tuple[int, int, _Request]] = []
+    for count, request in enumerate([*fixed, *others]):
+        offset = request.offset
+        if offset is None:
+            offset = 0
+            for start, _, other in placed:
+                if other.first > request.last or request.first > other.last:
+                    continue
+                if start - offset >= request.size:
+                    break
+                offset = max(offset, start + other.size)
+        insort(placed, (offset, count, request), key=lambda entry: entry[:2])
+    return {id(request): offset for offset, _, request in placed}
+
+
+def scratch_of(model: Model, subgraph: int, operator: int) -> tuple[Scratch, ...] | None:
+    """Return the scratch buffers of an operator's kernel; None if unknown.
+
+    The kernel is the reference kernel where nobody says by the operator's name what another one requires.
+    """
+    graph = model.subgraphs[subgraph]
+    sizes = _sizes_of(graph, graph.operators[operator], model.scratch)
+    rows = enumerate(sizes or ())
+    return None if sizes is None else tuple(Scratch(subgraph, operator, j, size) for j, size in rows if size > 0)
+
+
+def _sizes_of(graph: Subgraph, operator: Operator, given: Mapping[str, int]) -> tuple[int, ...] | None:
+    if operator.name in given:
+        return (given[operator.name],)
+    if operator.name in _WITHOUT:
+        return ()
+    rule = _RULES.get(operator.name)
+    if rule is None:
+        return None
+    inputs = [graph.tensors[index] if index >= 0 else None for index in operator.inputs]
+    outputs = [graph.tensors[index] for index in operator.outputs]
+    try:
+        return rule(inputs, outputs)
+    except (IndexError, AttributeError):  # fewer inputs, or of fewer dimensions, than the kernel takes
+        return None
+
+
+_Inputs = Sequence[TfliteTensor | None]
+_Rule = Callable[[_Inputs, Sequence[TfliteTensor]], tuple[int, ...]]
+
+
+def _of(inputs: _Inputs, index: int) -> TfliteTensor:
+    tensor = inputs[index]
+    if tensor is None:
+        raise IndexError(index)
+    return tensor
+
+
+def _unpacked_filter(inputs: _Inputs, outputs: Sequence[TfliteTensor]) -> tuple[int, ...]:
+    weights = _of(inputs, 1)
+    return (element_count(weights.shape),) if weights.type == _INT4 else ()
+
+
+def _transpose_conv(inputs: _Inputs, outputs: Sequence[TfliteTensor]) -> tuple[int, ...]:
+    kind, count = _of(inputs, 2).type, element_count(outputs[0].shape)
+    if kind == _INT8:
+        return (4 * count,)
+    if kind != _INT16:
+        return ()
+    bias = inputs[3] if len(inputs) > 3 else None
+    return (8 * count, 8 * element_count(bias.shape)) if bias is not None and bias.type == _INT16 else (8 * count,)
+
+
+def _svdf(inputs: _Inputs, outputs: Sequence[TfliteTensor]) -> tuple[int, ...]:
+    batch, filters = _of(inputs, 0).shape[0], _of(inputs, 1).shape[0]
+    sums = 4 * batch * filters
+    return (sums,) if _of(inputs, 0).type == _FLOAT32 else (sums, 4 * element_count(outputs[0].shape))
+
+
+def _lstm(inputs: _Inputs, outputs: Sequence[TfliteTensor]) -> tuple[int, ...]:
+    state, cell = _of(inputs, 18), _of(inputs, 19)
+    return (state.shape[0] * state.shape[1] * BITS[cell.type] // 8,) * 4
+
+
+def _sum(inputs: _Inputs, outputs: Sequence[TfliteTensor]) -> tuple[int, ...]:
+    is_whole = _of(inputs, 0).type in (_INT8, _INT16)
+    return ((4 * element_count(outputs[0].shape),) if is_whole else ()) + _extreme(inputs, outputs)
+
+
+def _extreme(inputs: _Inputs, outputs: Sequence[TfliteTensor]) -> tuple[int, ...]:
+    return (4 * len(_of(inputs, 0).shape), 4 * element_count(_of(inputs, 1).shape))
+
+
+def _mirror(inputs: _Inputs, outputs: Sequence[TfliteTensor]) -> tuple[int, ...]:
+    return (4 * len(_of(inputs, 0).shape),) * 2
+
+
+def _pointers(inputs: _Inputs, outputs: Sequence[TfliteTensor]) -> tuple[int, ...]:
+    return (8 * len(inputs),)
+
+
+def _transform(inputs: _Inputs, outputs: Sequence[TfliteTensor]) -> tuple[int, ...]:
+    """Return the bytes of a Fourier transform with as many real inputs, half of which plus one come out as pairs."""
+    return ((outputs[0].shape[-1] - 2) * BITS[_of(inputs, 0).type] // 8,)
+
+
+_RULES: Mapping[str, _Rule] = {
+    "CONV_2D": _unpacked_filter,
+    "DEPTHWISE_CONV_2D": _unpacked_filter,
+    "FULLY_CONNECTED": _unpacked_filter,
+    "TRANSPOSE_CONV": _transpose_conv,
+    "SVDF": _svdf,
+    "UNIDIRECTIONAL_SEQUENCE_LSTM": _lstm,
+    "MEAN": _sum,
+    "SUM": _sum,
+    "REDUCE_MAX": _extreme,
+    "REDUCE_MIN": _extreme,
+    "REDUCE_ALL": _extreme,
+    "MIRROR_PAD": _mirror,
+    "ADD_N": _pointers,
+    "SignalRfft": _transform,
+}

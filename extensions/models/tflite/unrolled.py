@@ -1,0 +1,236 @@
+"""A cascade unrolled into operations on parts of tensors, for runtimes without loops and ring buffers.
+
+A tensor that is made in steps is never put together: it is its parts, each a value of its own that is free when its
+last reader has run. A reader takes the rows and columns that it needs as slices of parts, joined. So what a ring keeps
+are parts here, an input of a region dies part by part, and only what runs whole needs a tensor in one piece.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Literal
+
+from memplan.extensions.cascade.access.access_graph import AccessGraph
+from memplan.extensions.cascade.regions.counts import runs_of
+from memplan.extensions.cascade.regions.regions import Cascade, CascadeRegion, Span, steps_of
+from memplan.planner.errors import OperationsError
+
+MOST_RUNS = 20_000
+"""The most operation runs of an unrolled cascade."""
+StepKind = Literal["run", "slice", "join"]
+
+
+@dataclass(frozen=True)
+class Part:
+    """A value: a range of rows and columns of a tensor."""
+
+    tensor: int
+    rows: Span
+    columns: Span
+
+    @property
+    def spans(self) -> tuple[Span, Span]:
+        """The ranges of both axes."""
+        return self.rows, self.columns
+
+
+@dataclass(frozen=True)
+class PartStep:
+    """A slice of a value, a join of values, or an operation; values are given by position."""
+
+    kind: StepKind
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    operation: int = -1
+    axis: int = 0
+
+
+@dataclass(frozen=True)
+class Unrolled:
+    """Values, inputs first, and the steps that make the others; `kept` are the outputs."""
+
+    graph: AccessGraph
+    values: tuple[Part, ...]
+    steps: tuple[PartStep, ...]
+    inputs: tuple[int, ...]
+    kept: tuple[int, ...]
+
+    def is_whole(self, value: int) -> bool:
+        """Return True for a value that is a whole tensor."""
+        part = self.values[value]
+        return part.spans == _whole(self.graph, part.tensor)
+
+    def bytes_of(self, value: int) -> int:
+        """Return the bytes of a value."""
+        part, row = self.values[value], self.graph.tensors[self.values[value].tensor]
+        if self.is_whole(value):
+            return row.bytes
+        return (part.rows[1] - part.rows[0]) * (part.columns[1] - part.columns[0]) * row.pixel
+
+    def lifetimes(self) -> list[tuple[int, int]]:
+        """Return for each value its maker (-1 for an input), and its last user.
+
+        A kept value is needed by the step behind the last one.
+        """
+        first, last = [-1] * len(self.values), [-1] * len(self.values)
+        for at, step in enumerate(self.steps):
+            for value in step.outputs:
+                first[value] = last[value] = at
+            for value in step.inputs:
+                last[value] = at
+        for value in self.kept:
+            last[value] = len(self.steps)
+        return list(zip(first, last, strict=True))
+
+    @property
+    def live_peak(self) -> int:
+        """The most bytes alive at once without in-place operations: a lower bound for each runtime."""
+        return max(self.live())
+
+    def live(self) -> list[int]:
+        """Return the bytes alive before the first step, during each step, and at the end."""
+        change = [0] * (len(self.steps) + 3)
+        for value, (first, last) in enumerate(self.lifetimes()):
+            change[first + 1] += self.bytes_of(value)
+            change[last + 2] -= self.bytes_of(value)
+        work = (self.graph.operations[step.operation].work if step.kind == "run" else 0 for step in self.steps)
+        return [alive + more for alive, more in zip(accumulate(change), (0, *work, 0, 0), strict=True)]
+
+
+def unrolled(cascade: Cascade) -> Unrolled:
+    """Return the unrolled operations of a cascade whose inputs and outputs are resident.
+
+    Raises OperationsError for streamed tensors, regions along channels, sums, parts made of padding alone, and more
+    than MOST_RUNS runs of operations.
+    """
+    if cascade.streamed or any(region.pieces for region in cascade.regions):
+        raise OperationsError("cascade: must have resident inputs and outputs to be unrolled")
+    if any(region.kind == "channels" for region in cascade.regions):
+        raise OperationsError("cascade: must have no regions along channels to be unrolled")
+    if (runs := runs_of(cascade)) > MOST_RUNS:
+        raise OperationsError(f"cascade: must have at most {MOST_RUNS} runs of operations to be unrolled, got {runs}")
+    return _Unrolling(cascade).run()
+
+
+def _whole(graph: AccessGraph, tensor: int) -> tuple[Span, Span]:
+    row = graph.tensors[tensor]
+    return (0, row.rows), (0, row.columns)
+
+
+class _Unrolling:
+    """Unrolls the steps of a cascade; `parts` has the readable parts of each tensor, the newest last."""
+
+    def __init__(self, cascade: Cascade) -> None:
+        self.cascade, self.graph = cascade, cascade.graph
+        self.values: list[Part] = []
+        self.steps: list[PartStep] = []
+        self.parts: dict[int, list[int]] = {}
+        self.taken: dict[Part, int] = {}
+
+    def run(self) -> Unrolled:
+        graph = self.graph
+        inputs = tuple(self._value(tensor, *_whole(graph, tensor)) for tensor in graph.inputs)
+        self.parts = {self.values[value].tensor: [value] for value in inputs}
+        for region in self.cascade.regions:
+            self.taken = {}
+            if region.kind == "whole":
+                self._run_whole(region.first)
+            else:
+                self._run_steps(region)
+        self.taken = {}
+        outputs = tuple(self._take(Part(tensor, *_whole(graph, tensor))) for tensor in graph.kept)
+        return Unrolled(graph, tuple(self.values), tuple(self.steps), inputs, outputs)
+
+    def _value(self, tensor: int, rows: Span, columns: Span) -> int:
+        self.values.append(Part(tensor, rows, columns))
+        return len(self.values) - 1
+
+    def _run_whole(self, v: int) -> None:
+        row, graph = self.graph.operations[v], self.graph
+        inputs = tuple(self._take(Part(read.tensor, *_whole(graph, read.tensor))) for read in row.reads)
+        outputs = tuple(self._value(tensor, *_whole(graph, tensor)) for tensor in row.outputs)
+        self.steps.append(PartStep("run", inputs, outputs, v))
+        for tensor, value in zip(row.outputs, outputs, strict=True):
+            self.parts[tensor] = [value]
+
+    def _run_steps(self, region: CascadeRegion) -> None:
+        again = [tensor for tensor, hold in region.holds.items() if hold.mode == "recompute"]
+        for step in steps_of(region):
+            self.taken = {}
+            for tensor in again:
+                self.parts[tensor] = []
+            for v in range(region.first, region.end):
+                made = region.ranges[v]
+                rows, columns = made.rows[step[0]], made.columns[step[1]]
+                if rows[1] > rows[0] and columns[1] > columns[0]:
+                    self._run_part(v, rows, columns)
+
+    def _run_part(self, v: int, rows: Span, columns: Span) -> None:
+        row, graph = self.graph.operations[v], self.graph
+        if row.role != "striped":
+            raise OperationsError(f"ops[{v}]: must be one that runs in parts, got a {row.role}")
+        inputs = []
+        for read in row.reads:
+            wanted = [
+                window.source(*span, size)
+                for window, span, size in zip(
+                    read.windows, (rows, columns), graph.tensors[read.tensor].sizes, strict=True
+                )
+            ]
+            if any(b <= a for a, b in wanted):
+                raise OperationsError(f"ops[{v}]: must read something in each of its parts")
+            inputs.append(self._take(Part(read.tensor, wanted[0], wanted[1])))
+        value = self._value(row.outputs[0], rows, columns)
+        self.steps.append(PartStep("run", tuple(inputs), (value,), v))
+        self.parts.setdefault(row.outputs[0], []).append(value)
+
+    def _take(self, wanted: Part) -> int:
+        """Return a value for a part of a tensor: an existing one, or joined slices."""
+        if wanted in self.taken:
+            return self.taken[wanted]
+        (row, bottom), (left, right) = wanted.spans
+        bands = []
+        while row < bottom:
+            column, end, parts = left, bottom, []
+            while column < right:
+                value = self._covering(wanted, row, column)
+                part = self.values[value]
+                parts.append((value, (column, min(part.columns[1], right))))
+                column, end = min(part.columns[1], right), min(end, part.rows[1])
+            bands.append(self._join([self._slice(value, (row, end), span) for value, span in parts], 1))
+            row = end
+        self.taken[wanted] = self._join(bands, 0)
+        return self.taken[wanted]
+
+    def _covering(self, wanted: Part, row: int, column: int) -> int:
+        """Return the part at a position that covers most of the wanted rows, preferring the newest."""
+        best, most = -1, -1
+        for value in self.parts.get(wanted.tensor, ()):
+            (top, bottom), (left, right) = self.values[value].spans
+            if top <= row < bottom and left <= column < right and min(bottom, wanted.rows[1]) >= most:
+                best, most = value, min(bottom, wanted.rows[1])
+        if best < 0:
+            raise OperationsError(
+                f"tensor {wanted.tensor}: must be made at row {row}, column {column} before it is read"
+            )
+        return best
+
+    def _slice(self, value: int, rows: Span, columns: Span) -> int:
+        part = self.values[value]
+        if part.spans == (rows, columns):
+            return value
+        part_value = self._value(part.tensor, rows, columns)
+        self.steps.append(PartStep("slice", (value,), (part_value,)))
+        return part_value
+
+    def _join(self, values: Sequence[int], axis: int) -> int:
+        if len(values) == 1:
+            return values[0]
+        first, last = self.values[values[0]], self.values[values[-1]]
+        rows = (first.rows[0], last.rows[1]) if axis == 0 else first.rows
+        columns = (first.columns[0], last.columns[1]) if axis == 1 else first.columns
+        joined = self._value(first.tensor, rows, columns)
+        self.steps.append(PartStep("join", tuple(values), (joined,), axis=axis))
+        return joined

@@ -1,0 +1,21 @@
+"""TFLite Micro's planner, written again; the package `memplan-models` reads its models."""
+
+from __future__ import annotations
+
+from memplan.planner.systems import ANY, ReferencePlanner, System
+
+SYSTEM = System(
+    name="tflm",
+    title="TFLite Micro",
+    planners=(
+        ReferencePlanner(
+            "reference:tflite-micro-greedy",
+            "largest first, into the lowest gap (TFLite Micro)",
+            "tensorflow/tflite-micro 17bebc092249, "
+            "tensorflow/lite/micro/memory_planner/greedy_memory_planner.cc: GreedyMemoryPlanner",
+            "memplan.extensions.models.tflm.planner:greedy",
+            ANY | {"pins"},
+            "tflm tflite tflite-micro",
+        ),
+    ),
+)

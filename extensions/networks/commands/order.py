@@ -1,0 +1,105 @@
+"""The files that `memplan order` writes beside its answer: a page, a certificate, the reordered model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from memplan.api.cli.flags import Flag, integer
+from memplan.api.cli.from_capability import CommandExtras, Invocation
+from memplan.api.cli.streams import CERTIFICATE, PAGE, suffix_of
+from memplan.planner.errors import OptionError, shown
+from memplan.planner.systems import systems
+
+if TYPE_CHECKING:
+    from memplan.extensions.cascade.writing import Written
+
+MODELS = tuple(suffix for each in systems() if each.reorders for row in each.readers for suffix in row.suffixes)
+"""The suffixes of models that can be written in another order."""
+_ALIGNMENT = "Place tensors at multiples of this many bytes. Tensors of a model are also rounded up to it."
+
+
+def load_writing(given: Mapping[str, Any]) -> None:
+    """Import the writers of models if a model will be written."""
+    if any(suffix_of(path) in MODELS for path in given["outputs"] or ()):
+        import memplan.extensions.cascade.writing  # noqa: F401
+
+
+def _prepare(call: Invocation) -> None:
+    refuse_no_model(call)
+    if call.flags["recompute"] and call.has_output(CERTIFICATE, *MODELS):
+        raise OptionError(f"output: with recompute, must be JSON or a page, got {', '.join(call.outputs)}")
+    if call.has_output(CERTIFICATE):
+        call.change(with_certificate=True)
+
+
+def refuse_no_model(call: Invocation) -> None:
+    """Raise OptionError early if a model should be written but none, or one of another format, was read."""
+    for path in call.outputs:
+        if suffix_of(path) not in MODELS:
+            continue
+        if call.reader.imported is None:
+            raise OptionError(f"output: must be no model, got {shown(path)}: a graph or a program was read")
+        # Imported here, and below: few models are written.
+        from memplan.extensions.cascade.writing import refuse_other_format
+
+        refuse_other_format(call.reader, path)
+
+
+def _certificate(call: Invocation, answer: Any, _path: str) -> bytes | None:
+    certificate = answer.certificate
+    if certificate is not None and certificate.text is None:
+        call.said.append(f"no certificate: {certificate.reason}")
+    return None if certificate is None or certificate.text is None else bytes(certificate.text.encode())
+
+
+def _has_plan(call: Invocation, answer: Any, path: str) -> bool:
+    if answer.placed is None:
+        call.exit_status = 1
+        call.said.append(f"{path}: not written, as the time was over before the order had a plan")
+    return answer.placed is not None
+
+
+def _page(call: Invocation, answer: Any, path: str) -> bytes | None:
+    # Imported here: few orders are shown as pages.
+    from memplan.api.reports.views import view
+
+    title = call.title(answer.name)
+    if answer.recomputed is not None:
+        return view("recompute")(title, answer)
+    return view("order")(title, answer) if _has_plan(call, answer, path) else None
+
+
+def _model(call: Invocation, answer: Any, path: str) -> bytes | None:
+    if not _has_plan(call, answer, path):
+        return None
+    from memplan.extensions.cascade.writing import written_model
+
+    return model_if_gained(call, written_model(call.reader, answer), path)
+
+
+def model_if_gained(call: Invocation, written: Written, path: str) -> bytes | None:
+    """Return the converted model, if there is one, and keep its messages; otherwise the exit status is 1."""
+    data, sentences = written.data, [f"{path}: {sentence}" for sentence in written.sentences]
+    if data is not None and written.arena is not None:
+        from memplan.planner.foreign.arena import rules_of
+
+        rules = rules_of(call.reader.data)
+        assert rules is not None, "a model with an arena is of a system with one"
+        least = rules.arena_of(call.reader.data, call.reader.options.scratch).least
+        runs, said = rules.compared(call.reader.data, data, (least, written.arena.least))
+        sentences[-1] += f"; {said}"
+        data = None if runs is False else data
+    if data is None:
+        call.exit_status = 1
+    call.said += sentences
+    return data
+
+
+LOCAL = CommandExtras(
+    flags=(Flag("alignment", type=integer, metavar="SIZE", help=_ALIGNMENT),),
+    beside={PAGE: _page, CERTIFICATE: _certificate, **dict.fromkeys(MODELS, _model)},
+    needs_plans=(PAGE, *MODELS),
+    loads=load_writing,
+    prepare=_prepare,
+)

@@ -1,0 +1,49 @@
+"""`memplan plan --order best`: the problem of the operations in a better order, with a plan to start from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic_core import to_json
+
+from memplan.api.cli.from_capability import Invocation
+from memplan.api.cli.streams import FOLDER, suffix_of, warnings, write
+from memplan.questions.capability import Control
+from memplan.extensions.networks.order.reordering import reorder
+from memplan.files import named
+from memplan.planner.errors import OptionError
+from memplan.planner.formats.memplan_json import write_problem
+from memplan.planner.model.sizes import with_capacities
+
+PARTS = ("order.json", "problem.json")
+"""The files beside the plan: the order, the reordered program, and the problem in that order."""
+_SHARE = 0.6
+"""The share of the time limit for ordering; planning gets the rest."""
+
+
+def check(given: Mapping[str, Any]) -> None:
+    """Raise OptionError for options that cannot be combined with reordering."""
+    for name in ("server", "inclusive", "keep"):
+        if given[name] is not None:
+            raise OptionError(f"{name}: must not be given with order best, got {given[name]}")
+    if len(given["order"]) > 1:
+        raise OptionError(f"order: best must be given alone, got {', '.join(given['order'])}")
+
+
+def reordered(call: Invocation, control: Control) -> Mapping[str, Any]:
+    """Reorder the operations in a file; return the resulting problem and a plan to start from."""
+    reader, path = call.reader, str(call.files["problem"])
+    with named(path):
+        model = reorder(reader.data, path, control.begun(call.options).child(_SHARE), reader.options)
+    reader.warnings += model.warnings
+    placed = model.answer.placed
+    assert placed is not None, "an order with a problem has a plan, though it may be without placements"
+    problem = with_capacities(placed.problem, reader.options.capacity)
+    for folder in (path for path in call.outputs if suffix_of(path) == FOLDER):
+        for name, content in zip(PARTS, (to_json(model.facts()) + b"\n", write_problem(problem)), strict=True):
+            write(str(Path(folder, name)), content)
+    if not call.flags["quiet"]:
+        call.say(*warnings(model.warnings), "".join(model.lines()))
+    return {"problem": problem} if placed.plan.peak is None else {"problem": problem, "start": placed.plan}

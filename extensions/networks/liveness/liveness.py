@@ -1,0 +1,268 @@
+"""The capability `liveness`: from operations to the problem that they pose."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from math import lcm
+from typing import Literal, get_args
+
+from pydantic import Field
+
+from memplan.questions.capability import Answer, Capability, CapabilityOptions, Control
+from memplan.questions.inputs import PLAN
+from memplan.questions.inputs.graphs import OPERATIONS
+from memplan.planner.errors import counted
+from memplan.planner.liveness import Analysis, Reading, analyse, expand, pose, problem_of
+from memplan.planner.liveness.activations import CallWorkspace
+from memplan.planner.liveness.lifetimes import Liveness, Temporaries
+from memplan.planner.liveness.shadow import Clobber, shadow
+from memplan.planner.model.plan import Plan, Status
+from memplan.planner.model.problem import Problem
+from memplan.planner.model.sizes import size_text
+from memplan.planner.operations.operations import Operations
+from memplan.solvers.portfolio.solve import solve
+from memplan.extensions.tvm.files.relay_storages import StoragePlan, plan_storages
+
+Planning = Literal["global", "local"]
+
+
+@dataclass(frozen=True)
+class PlannedPeak:
+    """The peak of one variant; `lost_bytes` is its excess over usage, nested and global.
+
+    `local` plans the temporaries of each function first, and gives each call that much in one piece. `peak` is null
+    where no plan was found, `lost_bytes` where there is nothing to compare.
+    """
+
+    liveness: Liveness
+    temporaries: Temporaries
+    planning: Planning
+    status: Status
+    peak: int | None
+    lower_bound: int | None
+    lost_bytes: int | None = None
+
+
+def compare_readings(operations: Operations, reading: Reading, control: Control) -> tuple[PlannedPeak, ...]:
+    """Plan operations in every variant: by usage or scope, with nested or lifted temporaries, and by function.
+
+    `reading` says what is planned of inputs and outputs. Each solve has an equal part of the time that is left; what
+    comes too late is `unknown`. There is nothing local where a called function has persistent buffers: they are in no
+    call. Raises OperationsError.
+    """
+    timeline = expand(operations)
+    reached = {operations.entry}
+    for name, callees in reversed(operations.callees.items()):
+        reached.update(callees if name in reached else ())
+    called = [name for name in operations.callees if name in reached and name != operations.entry]
+    # State that a function keeps between calls cannot be in one call's workspace.
+    is_local = not any(row.persistent for name in called for row in operations.functions[name].buffers)
+    solves = iter(range(4 + (1 + len(called)) * is_local, 0, -1))
+
+    def solved(problem: Callable[[], Problem]) -> Plan:
+        share = control.child(1 / next(solves))
+        if control.is_over:
+            return Plan(status="unknown", stop_reason="time_limit")
+        return solve(problem(), time_limit_s=share.left_s, control=share.searching())
+
+    def of_variant(variant: Reading) -> PlannedPeak:
+        return _peak(variant, "global", solved(lambda: pose(operations, timeline, variant)))
+
+    peaks: list[PlannedPeak] = []
+    for temporaries in get_args(Temporaries):
+        for liveness in get_args(Liveness):
+            variant = reading.model_copy(update={"liveness": liveness, "temporaries": temporaries})
+            peaks.append(of_variant(variant))
+    if is_local:
+        best = reading.model_copy(update={"liveness": "usage", "temporaries": "nested"})
+        peaks.append(_peak(best, "local", _plan_locally(operations, called, best, solved)))
+    least = peaks[0].peak
+    return tuple(
+        replace(row, lost_bytes=None if row.peak is None or least is None else row.peak - least) for row in peaks
+    )
+
+
+def _peak(reading: Reading, planning: Planning, plan: Plan) -> PlannedPeak:
+    return PlannedPeak(reading.liveness, reading.temporaries, planning, plan.status, plan.peak, plan.lower_bound)
+
+
+def _from_zero(problem: Problem) -> Problem:
+    """Return the problem with empty pools from address 0, since a workspace may lie at any address."""
+    pools = tuple(pool.model_copy(update={"base_address": 0, "reserved": ()}) for pool in problem.pools)
+    return problem.model_copy(update={"pools": pools})
+
+
+def _workspaces(problem: Problem, plan: Plan) -> Iterator[CallWorkspace]:
+    """Yield the workspace of a planned function in each pool, aligned for all buffers in it."""
+    table, placed = problem.buffers, plan.placements
+    for pool in plan.pools:
+        here = placed.pool == (placed.pool_names.index(pool.name) if pool.name in placed.pool_names else -1)
+        if pool.used:
+            yield CallWorkspace(pool.name, pool.used, lcm(*set(table.alignment[here].tolist())))
+
+
+def _plan_locally(
+    operations: Operations, called: list[str], reading: Reading, solved: Callable[[Callable[[], Problem]], Plan]
+) -> Plan:
+    """Plan each function with its own buffers and its callees' workspaces; the entry of the program comes last."""
+    workspaces: dict[str, tuple[CallWorkspace, ...]] = {}
+    own = reading.model_copy(update={"plan_inputs": False, "plan_outputs": False})
+    problems: dict[str, Problem] = {}
+
+    def problem_of_call(name: str) -> Problem:
+        """Return a function's own problem, once its callees are planned."""
+        problems[name] = _from_zero(pose(operations, expand(operations, name, workspaces=workspaces), own))
+        return problems[name]
+
+    def plan_of(name: str) -> Plan:
+        return solved(lambda: problem_of_call(name))
+
+    for name in called:
+        plan = plan_of(name)
+        if plan.peak is None:
+            return plan
+        workspaces[name] = tuple(_workspaces(problems[name], plan))
+    return solved(lambda: pose(operations, expand(operations, workspaces=workspaces), reading))
+
+
+_BRIEF = 2_000
+"""The size of a program whose analysis is quicker than finding a worker."""
+
+
+class LivenessOptions(Reading, CapabilityOptions):
+    """Options for reading lifetimes."""
+
+    compare: bool = Field(
+        False,
+        description="Plan the buffers for each way to read lifetimes, and compare the peaks, within the time limit.",
+    )
+    match_range: int | None = Field(
+        None,
+        ge=0,
+        le=1_000_000,
+        description="Also hand out storages as TVM's Relay does. A storage may be taken by a buffer that is this "
+        "many times smaller or larger; Relay uses 16, and 0 means never.",
+    )
+
+    @property
+    def reading(self) -> Reading:
+        """The options about lifetimes."""
+        return Reading(**{name: getattr(self, name) for name in Reading.model_fields})
+
+
+class Shadow(Answer):
+    """The result of a shadow execution, and the buffers overwritten before they are read."""
+
+    intact: bool
+    clobbered: tuple[Clobber, ...]
+
+
+class LivenessAnswer(Analysis):
+    """The analysis of operations; with `peaks` if variants were compared, and `shadow` if there is a plan.
+
+    `storages` are those of Relay's planner, where a range of matching is set.
+    """
+
+    peaks: tuple[PlannedPeak, ...] | None = None
+    shadow: Shadow | None = Field(None, exclude_if=lambda shadow: shadow is None)
+    storages: StoragePlan | None = Field(None, exclude_if=lambda storages: storages is None)
+
+
+def liveness(
+    operations: Operations,
+    plan: Plan | None = None,
+    options: LivenessOptions = LivenessOptions(),
+    control: Control = Control(),
+) -> LivenessAnswer:
+    """Find out when the buffers of a program are alive, from its operations, and make a problem of them that can be
+    planned.
+
+    Nothing is planned, unless you compare the peaks of different ways to read lifetimes. With a plan, the operations
+    are run on its addresses, along every branch, and whatever is overwritten before it is read is reported. This finds
+    wrong lifetimes, which the verifier takes for granted.
+    """
+    running = control.begun(options)
+    analysis = analyse(operations, options.reading, lambda: running.is_over)
+    answer = LivenessAnswer.model_construct(**{name: getattr(analysis, name) for name in Analysis.model_fields})
+    if running.note is not None and (options.compare or plan is not None):
+        running.note(answer)
+    peaks = compare_readings(operations, options.reading, running) if options.compare else None
+    clobbered = None if plan is None else shadow(operations, plan)
+    return answer.model_copy(
+        update={
+            "peaks": peaks,
+            "storages": None if options.match_range is None else plan_storages(operations, options.match_range),
+            "shadow": None if clobbered is None else Shadow(intact=not clobbered, clobbered=clobbered),
+        }
+    )
+
+
+def lines(found: LivenessAnswer) -> Iterator[str]:
+    """Yield the most important facts for people."""
+    if found.shadow is not None:
+        for entry in found.shadow.clobbered:
+            low, high = entry.bytes
+            what = f"{entry.path} needs {entry.buffer}, but {entry.overwritten_at} wrote {entry.by}"
+            yield f"{what} over bytes {low} to {high} of {entry.pool}"
+        if found.shadow.intact:
+            yield "intact"
+        return
+    for warning in found.warnings:
+        yield f"warning: {warning.rule}: {warning.message}"
+    space = found.workspace
+    where = "" if space.path is None else f", at {space.path}"
+    yield f"{counted(len(found.problem.buffers), 'buffer')}, at most {_written(space.live_bytes)} alive{where}"
+    if found.order == "tentative":
+        yield f"the order is tentative; in any order, {_written(space.any_order_live_bytes)} are alive at once"
+    for row in found.readings[1:]:
+        if row.lost_bytes:
+            yield f"{row.temporaries} by {row.liveness}: {_written(row.lost_bytes)} more alive"
+    if found.storages is not None:
+        sizes = [row.max_bytes for row in found.storages.storages]
+        yield f"{counted(len(sizes), 'storage')} of Relay's planner, together {_written(sum(sizes))}"
+    for peak in found.peaks or ():
+        planned = peak.status if peak.peak is None else f"peak {_written(peak.peak)}"
+        yield f"{peak.temporaries} by {peak.liveness}, planned {peak.planning}: {planned}"
+
+
+def _written(size: int) -> str:
+    return f"{size:,} bytes ({size_text(size)})" if size >= 1024 else f"{size} bytes"
+
+
+_PLAN = replace(
+    PLAN,
+    help="Run the operations on the addresses of this plan, a JSON or CSV file.",
+    from_file=lambda reader, data, name, question: reader.plan(data, name, problem_of(question["operations"])),
+    required=False,
+    named_by_flag=True,
+)
+CAPABILITY = Capability(
+    liveness,
+    inputs=(OPERATIONS, _PLAN),
+    lines=lines,
+    exit_status=lambda found: 3 if found.shadow is not None and not found.shadow.intact else 0,
+    exits={0: "there are lifetimes, and nothing is overwritten", 3: "something is overwritten"},
+    is_brief=lambda extent, options: not options.compare and extent.n_expanded <= _BRIEF,
+    example={
+        "operations": {
+            "functions": {
+                "main": {
+                    "params": ["image"],
+                    "results": ["scores"],
+                    "buffers": [
+                        {"id": "image", "dtype": "int8", "shape": [1, 96, 96, 3]},
+                        {"id": "features", "dtype": "int8", "shape": [1, 48, 48, 8]},
+                        {"id": "columns", "size": 2304},
+                        {"id": "scores", "dtype": "float32", "shape": [1, 10]},
+                    ],
+                    "body": [
+                        {"op": "conv", "inputs": ["image"], "outputs": ["features"], "temporaries": ["columns"]},
+                        {"op": "classify", "inputs": ["features"], "outputs": ["scores"]},
+                    ],
+                }
+            }
+        },
+        "options": {"compare": True, "time_limit_s": 2},
+    },
+)

@@ -1,0 +1,108 @@
+"""The options of questions that change the order of operations, and a reader for their graphs."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator, Field
+
+from memplan.questions import require_search
+from memplan.questions.capability import SearchOptions, Seconds
+from memplan.questions.inputs.question import Question
+from memplan.questions.reading import Reader
+from memplan.planner.errors import OptionError, shown
+from memplan.planner.model.rows import Alignment, Bytes
+from memplan.planner.model.sizes import refuse
+from memplan.planner.operations.graph import OperationGraph
+from memplan.planner.operations.graph_variants import with_overwriting, with_resident_counted
+from memplan.solvers.portfolio.options import percentage
+
+TIME_LIMIT_S = 60.0
+_POINTS, _MOST_POINTS = 16, 1000
+_RECOMPUTE, _PLAIN = ("within", "extra_cost", "link", "points"), ("goal", "alignment", "with_certificate")
+Goal = Literal["alive", "placed"]
+
+
+def _part(value: object) -> object:
+    """Return the share in a text such as 10%; numbers are returned unchanged."""
+    if not isinstance(value, str):
+        return value
+    percent = percentage(value)
+    if percent is None:
+        raise refuse(f"must be a percentage such as 10%, got {shown(value)}")
+    return percent / 100
+
+
+Part = Annotated[float, BeforeValidator(_part), Field(ge=0, allow_inf_nan=False)]
+
+
+class GraphOptions(SearchOptions):
+    """The options of capabilities that change the order of operations."""
+
+    time_limit_s: Seconds = Field(
+        TIME_LIMIT_S, description="The time for the whole call, from reading the files to the answer."
+    )
+    count_resident: bool = Field(
+        False, description="Count the weights as well, because they lie in the memory that is planned."
+    )
+    in_place: bool = Field(False, description="Let element-wise operations write over their inputs.")
+
+    def variant(self, graph: OperationGraph) -> OperationGraph:
+        """Return the graph with these options applied."""
+        counted = with_resident_counted(graph) if self.count_resident else graph
+        return with_overwriting(counted) if self.in_place else counted
+
+
+class OrderOptions(GraphOptions):
+    """Options of an order; `within`, `extra_cost`, `link` and `points` are for `recompute` alone."""
+
+    goal: Goal = Field(
+        "alive", description="Minimise the bytes that are alive at once (alive), or the peak of the plan (placed)."
+    )
+    alignment: Alignment = Field(1, description="Place tensors at multiples of this many bytes.")
+    with_certificate: bool = Field(
+        False, description="Include the certificate of the bound in the answer, if it can be checked."
+    )
+    with_plan: bool = Field(
+        False, description="Include the plan in the new order and its problem in the answer, or those of each point."
+    )
+    recompute: bool = Field(
+        False,
+        description="Let operations run again where that lowers the peak. The answer has points of falling peaks "
+        "and rising costs.",
+    )
+    within: Bytes | None = Field(
+        None, description="Come within this peak at the least cost of running operations again."
+    )
+    extra_cost: Part | None = Field(
+        None,
+        description="Let running again cost at most this share of the cost of all operations: 10%, or the number "
+        "0.1 in JSON.",
+    )
+    link: Annotated[float, Field(ge=0, allow_inf_nan=False)] = Field(
+        0.0,
+        description="Let tensors be sent away and fetched again over a link of this many bytes per unit of cost; 0 is "
+        "no link.",
+    )
+    points: Annotated[int, Field(ge=1, le=_MOST_POINTS)] = Field(
+        _POINTS,
+        description="Look for this many points between the peak without running anything again and the lowest peak.",
+    )
+
+    def check(self) -> None:
+        """Raise OptionError for options that cannot be combined, or that need a missing package."""
+        if self.recompute:
+            require_search("recompute")
+        alone = _PLAIN if self.recompute else _RECOMPUTE
+        for name in sorted(self.model_fields_set & {*alone}, key=alone.index):
+            rule = "must not be given" if self.recompute else "must be given"
+            if getattr(self, name) != type(self).model_fields[name].default:
+                raise OptionError(f"{name}: {rule} with recompute{'' if self.recompute else ' only'}")
+        if self.within is not None and self.extra_cost is not None:
+            raise OptionError("within: must not be given together with extra_cost")
+
+
+def unaligned_graph(reader: Reader, data: bytes, name: str, _question: Question) -> OperationGraph:
+    """Return the graph in a file without alignment, which the search applies, so that sizes are not rounded twice."""
+    reader.options = reader.options.model_copy(update={"alignment": None})
+    return reader.graph(data, name)

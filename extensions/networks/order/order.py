@@ -1,0 +1,136 @@
+"""The capability `order`: the order of operations that needs the fewest bytes, with recomputation on request."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from memplan.questions import search
+from memplan.questions.capability import Capability, ChartView, Control
+from memplan.questions.inputs.graphs import GRAPH
+from memplan.questions.inputs.question import Question
+from memplan.extensions.networks.order.answer import OrderAnswer
+from memplan.extensions.networks.order.certificate import TIME_LIMIT_S as CERTIFICATE_S
+from memplan.extensions.networks.order.certificate import certify_order
+from memplan.extensions.networks.order.options import OrderOptions
+from memplan.extensions.networks.order.placement import order_and_place
+from memplan.extensions.networks.order.search.regions import with_orders_inside
+from memplan.extensions.networks.order.search.solve import LARGE, given_order
+from memplan.extensions.networks.order.ways import ways_of_least_work, with_cheapest_ways
+from memplan.planner.errors import OperationsError
+from memplan.planner.model.sizes import gap_text
+from memplan.planner.operations.graph import OperationGraph
+from memplan.planner.operations.graph_variants import in_ways
+from memplan.planner.operations.order_check import peak_of
+from memplan.solvers.search.control import silent
+
+_CERTIFICATE_SHARE = 0.25
+"""The share of the time that is kept for a requested certificate."""
+_AFTER = 1.5
+"""The time kept for the steps after a search, as a multiple of the time for the given order."""
+_SHOWN = 8
+"""The most operations that are named for being computed in another way."""
+_PROOFS = {
+    "state": "a state that every order has",
+    "need": "what one operation needs",
+    "cut": "a minimum cut",
+    "exhaustion": "a complete search",
+}
+
+
+def order(graph: OperationGraph, options: OrderOptions = OrderOptions(), control: Control = Control()) -> OrderAnswer:
+    """Order operations so that as few bytes as possible are alive at once, and plan them in that order.
+
+    The answer has a proof that the order is the best, or the gap that is left. Operations inside of other operations,
+    in regions, are ordered as well. With `recompute`, operations run again where that lowers the peak; the answer then
+    has several programs, with falling peaks and rising costs, down to the lowest peak, to the limit in bytes, or to
+    the extra cost that is allowed. If an operation has `alternatives`, the cheapest one that does not raise the peak
+    is chosen; with `recompute` it is the one with the least work.
+    """
+    running = control.begun(options)
+    first = asked = options.variant(graph)
+    ways = ways_of_least_work(first) if any(row.alternatives for row in first.ops) else ()
+    if ways:
+        asked = in_ways(first, ways)
+    note, began = running.note or silent, running.deadline.passed_s
+    given = given_order(asked)
+    # With any time limit, the given order is an answer.
+    first_answer = given.unplanned(options.within) if options.recompute else given
+    note(first_answer)
+    if len(graph.ops) > LARGE and running.is_over:
+        return first_answer
+    # The steps after the search check no clock, and take a few times as long as the given order.
+    running = running.keeping(_AFTER * (running.deadline.passed_s - began))
+    if options.recompute:
+        found: OrderAnswer = search("recompute")(asked, options, running)
+        return found.model_copy(update={"alternatives": ways})
+    is_cut = options.with_certificate and not options.deterministic
+    result = order_and_place(
+        asked,
+        running.child(1 - _CERTIFICATE_SHARE) if is_cut else running,
+        on_order=note,
+        **options.fields("alignment", "goal"),
+    )
+    if ways:
+        result = with_cheapest_ways(first, result, ways, options.alignment, running)
+    planned = result.placed if options.with_plan and result.placed_peak is not None else None
+    limit_s = min(CERTIFICATE_S, running.left_s)
+    certificate = certify_order(asked, result, time_limit_s=limit_s) if options.with_certificate else None
+    return result.model_copy(update={"planned": planned, "certificate": certificate})
+
+
+def lines(found: OrderAnswer) -> Iterator[str]:
+    """Yield the rows of a table for people."""
+    share = f" ({100 * found.saved_bytes / found.given_peak:.1f} %)" if found.given_peak else ""
+    count = len({*found.order})
+    yield f"operations   {count:>20,}" + (f", in {len(found.order):,} runs" if count < len(found.order) else "")
+    yield f"given peak   {found.given_peak:>20,} bytes"
+    yield f"best peak    {found.peak:>20,} bytes, {found.status}"
+    if found.recomputed is not None and found.recomputed.points:
+        yield from found.recomputed.lines()
+        return
+    proof = "" if found.witness is None else f" by {_PROOFS[found.witness.kind]};"
+    yield f"lower bound  {found.lower_bound:>20,} bytes,{proof} gap {gap_text(found.gap)}"
+    if found.placed_peak is None:
+        yield f"placed peak  {'-':>20} no plan within the time"
+    else:
+        yield f"placed peak  {found.placed_peak:>20,} bytes, {found.placed_status}"
+    yield f"saved        {found.saved_bytes:>20,} bytes{share}"
+    yield f"moves        {found.moves:>20,} {'operation is' if found.moves == 1 else 'operations are'} moved"
+    if others := [f"{v} by alternative {way}" for v, way in enumerate(found.alternatives) if way]:
+        more = f", and {len(others) - _SHOWN:,} others" if len(others) > _SHOWN else ""
+        yield f"alternatives {len(others):>20,} {', '.join(others[:_SHOWN])}{more}"
+    if found.recomputed is not None and not found.recomputed.is_within:
+        yield "no program was found within the limit"
+
+
+def _refuted(question: Question, found: OrderAnswer) -> str | None:
+    graph: OperationGraph = question["options"].variant(question["graph"])
+    if found.alternatives or any(row.alternatives for row in graph.ops):
+        try:
+            graph = in_ways(graph, found.alternatives)
+        except OperationsError as error:
+            return str(error)
+    if found.recomputed is not None and found.recomputed.points:
+        every = set(range(len(graph.ops)))
+        is_all = all(set(point.order) == every for point in found.recomputed.points)
+        return None if is_all else "must run each of this graph's operations, and no others"
+    if sorted(found.order) != list(range(len(graph.ops))):
+        return "is not one of this graph's operations"
+    try:
+        peak = peak_of(with_orders_inside(graph, found.regions), found.order)
+    except OperationsError as error:
+        return f"is not a legal one: {error}"
+    return None if peak == found.peak else f"has a peak of {peak}, and not of {found.peak}"
+
+
+CAPABILITY = Capability(
+    order,
+    inputs=(GRAPH,),
+    lines=lines,
+    check=lambda _question, options: options.check(),
+    exit_status=lambda found: 1 if found.recomputed is not None and not found.recomputed.is_within else 0,
+    exits={0: "there is an order", 1: "no program was found within the limit"},
+    refutes=_refuted,
+    example={"graph": {"size": [8, 4, 2], "ops": [{"out": [0]}, {"in": [0], "out": [1]}, {"in": [1], "out": [2]}]}},
+    view=ChartView("peak", "extra_cost", ("peak", "extra cost"), ("bytes", "number"), ("points", "recomputed")),
+)

@@ -1,0 +1,98 @@
+"""Files and programs with their operations in a better order, and the problems that these pose."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from memplan.questions.inputs.graphs import read_operations_field
+from memplan.extensions.networks.order.answer import OrderAnswer
+from memplan.extensions.networks.order.placement import order_and_place, order_and_pose
+from memplan.extensions.networks.order.search.regions import OrderedRegions
+from memplan.planner.errors import FormatError, OptionError, counted
+from memplan.planner.formats import memplan_json
+from memplan.planner.liveness.analysis import analyse
+from memplan.planner.model.finding import Finding
+from memplan.planner.model.problem import Problem
+from memplan.planner.operations.graph import read_graph
+from memplan.planner.operations.graph_facts import ProgramFacts
+from memplan.planner.operations.operations import Operations
+from memplan.planner.operations.program_graph import program_graph, without_scopes
+from memplan.solvers.search.control import Control
+from memplan.planner.foreign import reading as importers
+from memplan.planner.foreign.model_options import ModelOptions
+
+
+@dataclass(frozen=True)
+class Reordered:
+    """A file's operations in a better order: the answer with its plan, and the reordered program, if any.
+
+    `warnings` are what the reader of a model noticed.
+    """
+
+    answer: OrderAnswer
+    operations: Operations | None = None
+    warnings: tuple[Finding, ...] = ()
+
+    def facts(self) -> dict[str, Any]:
+        """Return the answer's fields: the order, and the operations in it if the file has a program."""
+        facts = self.answer.model_dump()
+        if self.operations is not None:
+            facts["operations"] = self.operations.model_dump(mode="json", exclude_defaults=True)
+        return facts
+
+    def lines(self) -> Iterator[str]:
+        """Yield the lines for people."""
+        answer = self.answer
+        yield f"reordered: {answer.moves:,} of {counted(len(answer.order), 'operation')} moved; "
+        yield f"at most {answer.peak:,} bytes are alive, {answer.given_peak:,} in the given order"
+
+
+def reorder(data: bytes, name: str, control: Control, options: ModelOptions | None = None) -> Reordered:
+    """Reorder the operations of a model, a program or a graph, so that the plan needs fewer bytes.
+
+    Raises FormatError and OperationsError for what cannot be read, OptionError for a file without operations.
+    """
+    if importers.detect(data, name) is not None:
+        imported = importers.read_model(data, name, options)
+        if imported.operations is None:
+            raise OptionError("order: best must be given for a file that has operations, got one that has lifetimes")
+        return replace(reorder_program(imported.operations, control, imported.facts), warnings=imported.warnings)
+    fields = _fields(data)
+    if "ops" in fields:
+        return Reordered(order_and_place(read_graph(data), control, goal="placed"))
+    if "functions" not in fields:
+        raise OptionError(
+            "order: best must be given for a model, operations or a graph of them, got a file that has no operations"
+        )
+    return reorder_program(read_operations_field(fields), control)
+
+
+def _fields(data: bytes) -> dict[str, Any]:
+    """Return the object in a JSON file; an empty one for other files."""
+    try:
+        value = memplan_json.parse(data)
+    except FormatError:
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def reorder_program(
+    operations: Operations,
+    control: Control,
+    facts: ProgramFacts | None = None,
+) -> Reordered:
+    """Reorder the statements of a program's entry so that its buffers need fewer bytes, and plan them.
+
+    Buffers are alive from their first to their last use then, whatever `alloc` and `free` said before.
+    Branches, loops and called functions keep their order inside, and so do operations that have effects. Nothing is
+    written over an input, as the program does not say that it may be. Raises OperationsError for one that has no graph.
+    """
+    drawn = program_graph(without_scopes(operations), facts)
+
+    def pose(order: Sequence[int]) -> Problem:
+        return analyse(drawn.reordered(order)).problem
+
+    answer = order_and_pose(OrderedRegions(drawn.graph), pose, "placed", control)
+    return Reordered(answer, drawn.reordered(answer.order))

@@ -1,0 +1,171 @@
+"""Lower bounds by minimum cuts: the fewest bytes that are alive when a macro runs, over all states in which it can."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from memplan.extensions.networks.order.core.kernels import CUT, Network, close_cheaply
+from memplan.extensions.networks.order.search.macros import MacroGraph
+from memplan.extensions.networks.order.search.parts import OrderPart, rows_of
+from memplan.planner.model.buffer_table import I64
+from memplan.solvers.core.tables import Reference
+
+ENDLESS = 2**62
+_MOST_CHOICES = 3
+"""The most overwritable inputs of a step, depending on other operations, for which a cut is computed."""
+_Bools = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Cut:
+    """When `macro` runs, `bound` bytes are alive if exactly the macros in `done` ran before, and never fewer."""
+
+    bound: int
+    done: list[int]
+    macro: int
+
+
+class FlowArcs:
+    """The arcs of a flow network of n nodes: (from, to, capacity), each with a reverse arc without flow.
+
+    Arc k carries what arc `backward[k]` has room for once a flow was sent.
+    """
+
+    def __init__(self, n: int, arcs: Sequence[tuple[int, int, int]]) -> None:
+        out: list[list[int]] = [[] for _ in range(n)]
+        for k, (a, b, _) in enumerate(arcs):
+            out[a].append(2 * k)
+            out[b].append(2 * k + 1)
+        self._first, sorted_arcs = rows_of(out)
+        place = np.empty(2 * len(arcs), dtype=np.int64)
+        place[sorted_arcs] = np.arange(2 * len(arcs))
+        rows = np.array(arcs, dtype=np.int64).reshape(-1, 3)
+        ends = rows[:, 1::-1].ravel()
+        self._to, self._back = ends[sorted_arcs], place[sorted_arcs ^ 1]
+        self._rest = np.where(sorted_arcs % 2 == 0, rows[sorted_arcs // 2, 2], 0)
+        self.backward = place[1::2]
+
+    def network(self, gain: I64, price: I64, is_open: _Bools, flag: I64) -> Network:
+        """Return the network in which open nodes have gains and prices."""
+        return Network(
+            first=self._first,
+            to=self._to,
+            back=self._back,
+            rest=self._rest.copy(),
+            gain=gain,
+            price=price,
+            is_open=is_open,
+            level=np.zeros(len(is_open), dtype=np.int64),
+            flag=flag,
+        )
+
+
+class Cuts:
+    """The cuts of a part: which set of macros, closed under predecessors, leaves the fewest bytes alive.
+
+    A macro that adds bytes has that price, one that takes bytes away that gain; a tensor is gained when all its readers
+    have run. The macros before the one that runs are bought, those after it are not for sale. The members of the part
+    are consecutive in the graph.
+    """
+
+    def __init__(self, graph: MacroGraph, part: OrderPart, flag: I64) -> None:
+        self.part, self._graph = part, graph
+        moves = part.forward.table
+        self.n, self._flag = len(part.members), flag
+        step_macro = np.repeat(np.arange(self.n), np.diff(moves.step_first))
+        self._net = np.zeros(self.n, dtype=np.int64)
+        np.add.at(self._net, step_macro, moves.net)
+        self._size, self._moves = moves.size, moves
+        arcs = [(v, u, ENDLESS) for v, row in enumerate(part.before) for u in row]
+        tensor = np.repeat(np.arange(len(moves.size)), np.diff(moves.reader_first))
+        arcs += [(self.n + int(t), int(v), ENDLESS) for t, v in zip(tensor, moves.reader, strict=True)]
+        self._arcs = FlowArcs(self.n + len(moves.size), arcs)
+
+    def cut(self, macro: int, step: int) -> Cut | None:
+        """Return the cut for a step of a macro; None if the flag was set, or there are too many choices.
+
+        If outputs may overwrite inputs, it is the best cut over the sets of inputs that no other macro will read.
+        """
+        inputs = self._inputs(int(self._moves.step_first[macro]) + step)
+        if len(inputs) > _MOST_CHOICES:
+            return None
+        best: Cut | None = None
+        # One flow for each set of inputs that this macro is the last to read: its other readers have run, or not all
+        # have.
+        for bits in range(1 << len(inputs)):
+            read = {tensor for b, tensor in enumerate(inputs) if bits >> b & 1}
+            others = {int(v) for tensor in read for v in self._readers(tensor) if v != macro}
+            cut = self._cut(macro, step, others)
+            if cut is None:
+                return None
+            if cut.macro >= 0 and (best is None or cut.bound < best.bound):
+                best = cut
+        return best
+
+    def _inputs(self, j: int) -> list[int]:
+        """Return the tensors that a step may overwrite if no other macro reads them later."""
+        first = self._moves.input_first[self._moves.over_first[j : j + 2]]
+        inputs: list[int] = self._moves.over[first[0] : first[1]].tolist()
+        return inputs
+
+    def _readers(self, tensor: int) -> I64:
+        return self._moves.reader[self._moves.reader_first[tensor] : self._moves.reader_first[tensor + 1]]
+
+    def _cut(self, macro: int, step: int, others: set[int]) -> Cut | None:
+        """Return the cut if the given macros ran before; its macro is -1 if that is impossible."""
+        n, moves = self.n, self._moves
+        base = self.part.members[0]
+        needed, later = self._graph.ancestors[base + macro], self._graph.descendants[base + macro]
+        for other in others:
+            needed |= self._graph.ancestors[base + other] | 1 << (base + other)
+        # A macro that must have run waits for this macro, so the choice is impossible.
+        if needed & (later | 1 << (base + macro)):
+            return Cut(0, [], -1)
+        bought, barred = _bools(needed, base, n), _bools(later, base, n)
+        is_open = np.ones(n + len(self._size), dtype=np.bool_)
+        is_open[:n] = ~(bought | barred)
+        is_open[macro] = False
+        if len(self._size):
+            is_open[n:] = ~np.logical_or.reduceat(barred[moves.reader], moves.reader_first[:-1])
+        first = int(moves.step_first[macro])
+        unread = moves.free[moves.free_first[first + step] : moves.free_first[moves.step_first[macro + 1]]]
+        is_open[n + unread] = False
+        # Macros that free bytes are gains, those that add some are prices: the cut is the cheapest closed set.
+        gain = np.concatenate((np.maximum(-self._net, 0), self._size))
+        price = np.concatenate((np.maximum(self._net, 0), np.zeros(len(self._size), dtype=np.int64)))
+        network = self._arcs.network(gain, price, is_open, self._flag)
+        if close_cheaply(Reference(network)) != CUT:
+            return None
+        done = bought | ((network.level[:n] >= 0) & is_open[:n])
+        return Cut(self._bytes_beside(done, macro, step), np.flatnonzero(done).tolist(), macro)
+
+    def _bytes_beside(self, done: _Bools, macro: int, step: int) -> int:
+        """Return the bytes alive while a step of a macro runs after the macros in `done`."""
+        moves = self._moves
+        has_read = np.append(done, True)
+        has_read[macro] = False
+        live = self.part.start + int(self._net[done].sum())
+        if len(self._size):
+            live -= int(self._size[np.logical_and.reduceat(has_read[moves.reader], moves.reader_first[:-1])].sum())
+        has_read[macro] = True
+        first = int(moves.step_first[macro])
+        for j in range(first, first + step):
+            live += int(moves.net[j])
+            for tensor in moves.free[moves.free_first[j] : moves.free_first[j + 1]].tolist():
+                readers = moves.reader[moves.reader_first[tensor] : moves.reader_first[tensor + 1]]
+                live -= int(self._size[tensor]) if has_read[readers].all() else 0
+        inputs = self._inputs(first + step)
+        readers_left = {tensor: int((~has_read[self._readers(tensor)]).sum()) + 1 for tensor in inputs}
+        less = self.part.saved(first + step, readers_left) if inputs else 0
+        return live + int(moves.hill[first + step]) - less
+
+
+def _bools(bits: int, first: int, count: int) -> _Bools:
+    """Return some bits of a number, the lowest first."""
+    part = (bits >> first) & ((1 << count) - 1)
+    packed = np.frombuffer(part.to_bytes(count // 8 + 1, "little"), dtype=np.uint8)
+    return np.unpackbits(packed, count=count, bitorder="little").astype(np.bool_)

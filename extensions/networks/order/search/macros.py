@@ -1,0 +1,289 @@
+"""Macros: operations that some best order runs in a row, found before any search.
+
+A macro is a sequence of steps (hill, net): so many bytes more are alive while the step runs, and afterwards, less the
+tensors whose last readers have run. A tensor is known to be freed by a step, or not to be, wherever one of its readers
+must run after all others; only of the rest does a search have to keep count. docs/order.md proves the rules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from memplan.extensions.networks.order.search.overwriting import Overwriting, overwritings, refuse_many
+from memplan.planner.operations.graph import OperationGraph
+
+
+@dataclass(eq=False)
+class Macro:
+    """Consecutive operations as steps. In an order of macros, it takes the position of its `anchor`.
+
+    `frees` maps a tensor to the last step that reads it, for tensors that another macro may read later. `over` has the
+    outputs of a step that may be written over such tensors; a step that has some is the only operation in it.
+    """
+
+    operations: list[int]
+    anchor: int
+    hill: list[int]
+    net: list[int]
+    frees: dict[int, int] = field(default_factory=dict)
+    over: dict[int, list[Overwriting]] = field(default_factory=dict)
+
+    def bounds(self, size: tuple[int, ...]) -> tuple[int, int, int, int]:
+        """Return the least and largest peak and net bytes over all states, relative to the bytes alive before."""
+        freed = [0] * len(self.net)
+        for tensor, step in self.frees.items():
+            freed[step] += size[tensor]
+        low = high = low_peak = high_peak = 0
+        for step, (hill, net, free) in enumerate(zip(self.hill, self.net, freed, strict=True)):
+            most = sum(row.saved(row.open) for row in self.over[step]) if step in self.over else 0
+            least = sum(row.saved(()) for row in self.over[step]) if step in self.over else 0
+            low_peak, high_peak = max(low_peak, low + hill - most), max(high_peak, high + hill - least)
+            low, high = low + net - free, high + net
+        return low_peak, high_peak, low, high
+
+    def decide(self, tensor: int, is_free: bool) -> None:
+        """Record whether the step that frees a tensor may write over it."""
+        step = self.frees[tensor]
+        if step not in self.over:
+            return
+        rows = [row.decided(tensor, is_free) for row in self.over.pop(step)]
+        self.hill[step] -= sum(row.saved(()) for row in rows if not row.open)
+        if rows := [row for row in rows if row.open]:
+            self.over[step] = rows
+
+    def settle(self, tensor: int, size: tuple[int, ...]) -> None:
+        """Record that the macro is the last reader of a tensor."""
+        self.decide(tensor, True)
+        self.net[self.frees.pop(tensor)] -= size[tensor]
+
+    def compress(self) -> None:
+        """Merge each step that frees nothing for certain with the next one."""
+        splits = ({step + 1 for step in self.frees.values()} | self.over.keys() | {0}) - {len(self.net)}
+        if len(splits) == len(self.net):
+            return
+        hill, net, renamed = [], [], [0] * len(self.net)
+        for step in range(len(self.net)):
+            if step in splits:
+                hill.append(0)
+                net.append(0)
+            hill[-1] = max(hill[-1], net[-1] + self.hill[step])
+            net[-1] += self.net[step]
+            renamed[step] = len(net) - 1
+        self.hill, self.net = hill, net
+        self.frees = {tensor: renamed[step] for tensor, step in self.frees.items()}
+        self.over = {renamed[step]: rows for step, rows in self.over.items()}
+
+    def append(self, other: Macro, readers: dict[int, set[int]], size: tuple[int, ...], mine: int, its: int) -> None:
+        """Append another macro; `mine` and `its` are their names in `readers`."""
+        shift = len(self.net)
+        self.operations += other.operations
+        self.hill += other.hill
+        self.net += other.net
+        self.over.update((shift + step, rows) for step, rows in other.over.items())
+        for tensor, step in other.frees.items():
+            readers[tensor].discard(its)
+            readers[tensor].add(mine)
+            if tensor in self.frees:
+                self.decide(tensor, False)
+            self.frees[tensor] = shift + step
+            # With one reader left it is known who frees the tensor, so the state need not count readers.
+            if len(readers[tensor]) == 1:
+                self.settle(tensor, size)
+        self.compress()
+
+
+@dataclass(frozen=True, eq=False)
+class MacroGraph:
+    """The macros of a graph in a legal order, with their reduced precedence relation.
+
+    `ancestors[v]` has bit u where macro u must run before v. `start` bytes are alive before any macro has run. `joins`
+    has what was merged, in turn: the first operation of a macro, and that of the one that runs right after it.
+    """
+
+    macros: list[Macro]
+    before: list[list[int]]
+    ancestors: list[int]
+    size: tuple[int, ...]
+    start: int
+    joins: list[tuple[int, int]] = field(default_factory=list)
+
+    @cached_property
+    def readers(self) -> dict[int, list[int]]:
+        """The macros that read each tensor that is in some macro's `frees`, ascending."""
+        readers: dict[int, list[int]] = {}
+        for v, macro in enumerate(self.macros):
+            for tensor in macro.frees:
+                readers.setdefault(tensor, []).append(v)
+        return readers
+
+    @cached_property
+    def after(self) -> list[list[int]]:
+        """The reverse of `before`."""
+        return reversed_lists(self.before)
+
+    @cached_property
+    def descendants(self) -> list[int]:
+        """The macros that must run after each one, as bits."""
+        descendants = [0] * len(self.macros)
+        for v in range(len(descendants) - 1, -1, -1):
+            below = descendants[v] | 1 << v
+            for u in self.before[v]:
+                descendants[u] |= below
+        return descendants
+
+    def order_of(self, operations: Iterable[int]) -> list[int]:
+        """Return an order of macros whose peak is at most that of an order of operations."""
+        position = {operation: k for k, operation in enumerate(operations)}
+        return sorted(range(len(self.macros)), key=lambda v: position[self.macros[v].anchor])
+
+    def operations_of(self, order: Iterable[int]) -> list[int]:
+        """Return the operations of an order of macros."""
+        return [operation for v in order for operation in self.macros[v].operations]
+
+
+def reversed_lists(lists: Sequence[Sequence[int]]) -> list[list[int]]:
+    """Return, for each number, the positions of the lists that contain it."""
+    reversed_: list[list[int]] = [[] for _ in lists]
+    for v, row in enumerate(lists):
+        for u in row:
+            reversed_[u].append(v)
+    return reversed_
+
+
+def macro_graph(graph: OperationGraph, is_over: Callable[[], bool] = lambda: False) -> MacroGraph:
+    """Merge operations into macros until no rule applies, or the time is over."""
+    single = single_macros(graph)
+    macros, before, ancestors = single.macros, single.before, single.ancestors
+    joins: list[tuple[int, int]] = []
+    while True:
+        merged = None if is_over() else _merge_once(macros, before, graph.counted, joins)
+        if merged is None:
+            return MacroGraph(macros, before, ancestors, graph.counted, single.start, joins)
+        macros, before = merged
+        ancestors = reduce_arcs(before)
+        settle_readers(macros, ancestors, graph.counted)
+
+
+def single_macros(graph: OperationGraph) -> MacroGraph:
+    """Return each operation as a macro of its own."""
+    results, size = {*graph.kept, *graph.resident}, graph.counted
+    macros = []
+    for v, row in enumerate(graph.ops):
+        made = sum(size[tensor] for tensor in graph.made[v])
+        lasting = sum(size[tensor] for tensor in graph.made[v] if tensor in results or graph.readers[tensor])
+        frees = dict.fromkeys(sorted({*row.inputs, *row.outputs}.difference(results, graph.made[v])), 0)
+        macro = Macro([v], v, [made + row.work], [lasting], frees)
+        if row.may_overwrite and (over := overwritings(graph, v)):
+            macro.over[0] = over
+        macros.append(macro)
+    start = sum(
+        bytes_
+        for tensor, bytes_ in enumerate(size)
+        if graph.maker[tensor] is None and (tensor in results or graph.readers[tensor])
+    )
+    before = [list(row) for row in graph.predecessors]
+    ancestors = reduce_arcs(before)
+    settle_readers(macros, ancestors, size)
+    for macro in macros:
+        for rows in macro.over.values():
+            refuse_many(rows, macro.anchor)
+    return MacroGraph(macros, before, ancestors, size, start)
+
+
+def reduce_arcs(before: list[list[int]]) -> list[int]:
+    """Remove implied entries from each list, and return the sets of ancestors as bits.
+
+    Every list names earlier positions only.
+    """
+    ancestors: list[int] = []
+    for v, row in enumerate(before):
+        arcs, needed = 0, []
+        # Descending, so that what a later predecessor implies is known before an earlier one is looked at.
+        for u in sorted(row, reverse=True):
+            if not arcs >> u & 1:
+                needed.append(u)
+                arcs |= ancestors[u] | 1 << u
+        before[v] = needed
+        ancestors.append(arcs)
+    return ancestors
+
+
+def settle_readers(macros: list[Macro], ancestors: list[int], size: tuple[int, ...]) -> None:
+    """Drop the readers of a tensor that another reader must follow."""
+    readers: dict[int, list[int]] = {}
+    for v, macro in enumerate(macros):
+        for tensor in macro.frees:
+            readers.setdefault(tensor, []).append(v)
+    for tensor, readers_of_tensor in readers.items():
+        earlier = 0
+        for v in readers_of_tensor:
+            earlier |= ancestors[v]
+        # A reader that another reader must follow can never be the one that frees.
+        last = [v for v in readers_of_tensor if not earlier >> v & 1]
+        if len(last) == 1:
+            macros[last[0]].settle(tensor, size)
+        if len(last) < len(readers_of_tensor):
+            for v in readers_of_tensor:
+                if earlier >> v & 1:
+                    macros[v].decide(tensor, False)
+                    del macros[v].frees[tensor]
+    for macro in macros:
+        macro.compress()
+
+
+def _merge_once(
+    macros: list[Macro], before: list[list[int]], size: tuple[int, ...], joins: list[tuple[int, int]]
+) -> tuple[list[Macro], list[list[int]]] | None:
+    """Merge once where a rule applies; return macros and arcs, None if no rule applies.
+
+    What is merged is added to `joins`.
+    """
+    readers: dict[int, set[int]] = {}
+    for v, macro in enumerate(macros):
+        for tensor in macro.frees:
+            readers.setdefault(tensor, set()).add(v)
+    alive: list[Macro | None] = list(macros)
+    earlier = [set(row) for row in before]
+    later = [set(row) for row in reversed_lists(before)]
+    bounds = [macro.bounds(size) for macro in macros]
+    todo = list(range(len(macros)))[::-1]
+    while todo:
+        u = todo.pop()
+        first = alive[u]
+        if first is None:
+            continue
+        for v in sorted(later[u]):
+            low_peak, _, low, high = bounds[u]
+            next_low_peak, next_high_peak, _, next_high = bounds[v]
+            # The commit theorem for any state in which u has run: v adds nothing, and both rise no higher than u alone.
+            is_right_after = len(earlier[v]) == 1 and next_high <= 0 and high + next_high_peak <= low_peak
+            # Its mirror image, from the end of the order.
+            is_right_before = len(later[u]) == 1 and low >= 0 and bounds[u][1] <= low + next_low_peak
+            second = alive[v]
+            if not (is_right_after or is_right_before) or second is None:
+                continue
+            # Where u waits for v's place, an order is made one of macros by where v stands.
+            if not is_right_after:
+                first.anchor = second.anchor
+            joins.append((first.operations[0], second.operations[0]))
+            first.append(second, readers, size, u, v)
+            alive[v] = None
+            bounds[u] = first.bounds(size)
+            earlier[u] |= earlier[v] - {u}
+            later[u] = (later[u] | later[v]) - {v}
+            for w in later[v]:
+                earlier[w].discard(v)
+                earlier[w].add(u)
+            for w in earlier[u]:
+                later[w].discard(v)
+                later[w].add(u)
+            # The larger macro may now merge with what comes before it, or with more of what follows.
+            todo += [*sorted(earlier[u]), u]
+            break
+    remaining = sorted((v for v, macro in enumerate(alive) if macro is not None), key=lambda v: macros[v].anchor)
+    if len(remaining) == len(macros):
+        return None
+    renamed = {v: k for k, v in enumerate(remaining)}
+    return [macros[v] for v in remaining], [[renamed[u] for u in earlier[v]] for v in remaining]

@@ -1,0 +1,58 @@
+"""Orders near another one, made by moving few operations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from memplan.extensions.networks.order.core.kernels import FOLLOWED, Follow, follow_order
+from memplan.extensions.networks.order.search.macros import single_macros
+from memplan.extensions.networks.order.search.parts import OrderPart, part_of
+from memplan.planner.model.buffer_table import I64
+from memplan.planner.operations.graph import OperationGraph
+from memplan.planner.operations.order_check import moves_of
+from memplan.solvers.core.tables import Reference
+
+_WORK = 30_000_000
+"""The most operations run in the search for a nearby order."""
+
+
+def nearby(graph: OperationGraph, order: Sequence[int], budget: int, flag: I64) -> list[tuple[int, ...]]:
+    """Return orders within a budget, made from a known one by moving operations; fewest moves first.
+
+    All of them have fewer moves than the known order. The same input gives the same orders, unless flag[0] is set.
+    """
+    single = single_macros(graph)
+    part = part_of(single, list(range(len(order))), lambda _: False, single.start)
+    key = tuple(order)
+    # Followed from the start, then from the end: what one direction moved without need the other may put back.
+    ways = ((True, False, True), (False, True, False))
+    orders: dict[tuple[int, ...], int] = {}
+    for directions in ways:
+        nearest = key
+        for is_forward in directions:
+            followed = _followed(part, nearest, budget, is_forward, flag)
+            if followed is not None:
+                orders[followed] = moves_of(followed)
+                nearest = min(nearest, followed, key=moves_of)
+    most = moves_of(key)
+    return sorted((one for one, moves in orders.items() if moves < most), key=orders.__getitem__)
+
+
+def _followed(
+    part: OrderPart, order: tuple[int, ...], budget: int, is_forward: bool, flag: I64
+) -> tuple[int, ...] | None:
+    n, towards = len(order), 1 if is_forward else -1
+    query = Follow(
+        live=part.first_live(is_forward),
+        budget=budget,
+        work=_WORK,
+        order=np.array(order[::towards], dtype=np.int64),
+        near=np.arange(n)[::towards].copy(),
+        followed=np.zeros(n, dtype=np.int64),
+        flag=flag,
+    )
+    if follow_order(part.moves(is_forward), Reference(query)) != FOLLOWED:
+        return None
+    return tuple(query.followed[::towards].tolist())

@@ -1,0 +1,109 @@
+"""Regions of operations, each ordered as a separate graph."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from memplan.extensions.networks.order.answer import RegionOrder
+from memplan.planner.operations.graph import GraphOperation, OperationGraph, Region
+from memplan.planner.operations.graph_variants import replaced
+from memplan.planner.operations.order_check import peak_of
+
+Path = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class OrderedRegions:
+    """A graph with its regions in the orders found; `orders` has those that differ from the given ones.
+
+    No operation's work would fall by more than `slack` bytes with the best orders of its regions. The order of a region
+    that several operations run is stated once. `given` is the graph before, where regions were ordered.
+    """
+
+    graph: OperationGraph
+    slack: int = 0
+    orders: tuple[RegionOrder, ...] = ()
+    given: OperationGraph | None = None
+
+
+OrderOf = Callable[[OrderedRegions, Path], tuple[Sequence[int], int]]
+"""Orders a graph whose regions are in order: returns a legal order and a lower bound on the peak of all orders."""
+
+
+def with_regions_ordered(graph: OperationGraph, order_of: OrderOf) -> OrderedRegions:
+    """Return a graph with the operations of each region, innermost first, in the order found.
+
+    An operation's work is what is left to it with its regions in these orders. The order of a region that several
+    operations run is found once.
+    """
+    done: dict[int, tuple[OperationGraph, int]] = {}
+    orders: list[RegionOrder] = []
+
+    def region(inner: OperationGraph, path: Path) -> tuple[OperationGraph, int]:
+        """Return a region's graph in its order, and a lower bound on its peak."""
+        if id(inner) not in done:
+            inside = all_regions(inner, path)
+            order, least = order_of(inside, path)
+            done[id(inner)] = permuted(inside.graph, order), least
+            if list(order) != list(range(len(inner.ops))):
+                orders.append(RegionOrder(path, tuple(order)))
+        return done[id(inner)]
+
+    def all_regions(outer: OperationGraph, path: Path) -> OrderedRegions:
+        if not any(row.regions for row in outer.ops):
+            return OrderedRegions(outer)
+        rows: list[GraphOperation] = []
+        slack = 0
+        for v, row in enumerate(outer.ops):
+            orders = [region(each.graph, (*path, v, k)) for k, each in enumerate(row.regions)]
+            more = row.work - _work_of(outer, row.regions, [_given_peak(each.graph) for each in row.regions])
+            fewest = -sum(outer.counted[tensor] for tensor in outer.made[v]) if row.regions else 0
+            work = max(fewest, more + _work_of(outer, row.regions, [_given_peak(inner) for inner, _ in orders]))
+            least = max(fewest, more + _work_of(outer, row.regions, [bound for _, bound in orders]))
+            slack = max(slack, work - least)
+            regions = tuple(
+                each.model_copy(update={"graph": inner}) for each, (inner, _) in zip(row.regions, orders, strict=True)
+            )
+            rows.append(row.model_copy(update={"regions": regions, "work": work}) if orders else row)
+        return OrderedRegions(replaced(outer, ops=tuple(rows)), slack)
+
+    all_ordered = all_regions(graph, ())
+    return OrderedRegions(
+        all_ordered.graph, all_ordered.slack, tuple(sorted(orders, key=lambda each: each.path)), graph
+    )
+
+
+def with_orders_inside(graph: OperationGraph, orders: Iterable[RegionOrder]) -> OperationGraph:
+    """Return a graph with given orders of its regions; raises OperationsError for an illegal one.
+
+    Its operations need what is left of their work, as in the graph that `with_regions_ordered` returns.
+    """
+    order_of_path = {each.path: each.order for each in orders}
+
+    def order_of(inside: OrderedRegions, path: Path) -> tuple[Sequence[int], int]:
+        return order_of_path.get(path, range(len(inside.graph.ops))), 0
+
+    return with_regions_ordered(graph, order_of).graph if order_of_path else graph
+
+
+def permuted(graph: OperationGraph, order: Sequence[int]) -> OperationGraph:
+    """Return the same graph with its operations listed in an order, which must be legal; raises OperationsError."""
+    peak_of(graph, order)
+    place = {operation: k for k, operation in enumerate(order)}
+    rows = (graph.ops[operation] for operation in order)
+    ops = [row.model_copy(update={"after": tuple(place[earlier] for earlier in row.after)}) for row in rows]
+    return replaced(graph, ops=tuple(ops))
+
+
+def _given_peak(graph: OperationGraph) -> int:
+    return peak_of(graph, range(len(graph.ops)))
+
+
+def _work_of(graph: OperationGraph, regions: Sequence[Region], peaks: Sequence[int]) -> int:
+    """Return the work of an operation whose regions have these peaks, without the tensors counted for it.
+
+    They are below 0 where not all of these tensors are there at once.
+    """
+    counted = {outside for region in regions for inside, outside in region.outer if inside not in region.graph.resident}
+    return max(peaks, default=0) - sum(graph.size[tensor] for tensor in counted)

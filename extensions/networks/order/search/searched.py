@@ -1,0 +1,155 @@
+"""Certificates by complete search of orders: the merged operations, and each remaining state.
+
+The states are those of docs/order.md: macros, segments that run without a choice, twins that count as one.
+They are gone through with the checker's own steps, `checkers/searched.py`, which has the last word on each of them.
+"""
+
+from __future__ import annotations
+
+import time
+from itertools import pairwise
+from typing import Any
+
+from memplan.extensions.networks.order.search.macros import MacroGraph, macro_graph
+from memplan.extensions.networks.order.search.parts import OrderPart, parts_of
+from memplan.extensions.networks.order.search.twins import twins_of
+from memplan.extensions.checkers import order as order_checker
+from memplan.extensions.checkers import searched as checker
+from memplan.planner.operations.graph import OperationGraph, write_graph
+
+MOST_BYTES = 10_000_000
+_CHECKER: Any = checker
+_GRAPHS: Any = order_checker
+"""The graphs have no types, as the checkers are for people without memplan."""
+_DEPTH, _ALLOWED = 6, 100
+"""The deepest nesting of segments, and the most macros tried for one."""
+_Reached = tuple[list[int], int, int]
+"""The macros that ran, the state after them, and its live bytes."""
+
+
+class SearchTooLargeError(Exception):
+    """A search has too many states for a certificate; its text gives the reason."""
+
+
+def search_lines(
+    graph: OperationGraph, least: int, operations: tuple[int, ...], direction: str, time_limit_s: float
+) -> list[str]:
+    """Return the certificate lines that some consecutive operations have no order below a peak.
+
+    Raises SearchTooLargeError where that takes more time, or more bytes, than there may be.
+    """
+    ends_at = time.monotonic() + time_limit_s
+    reduced = macro_graph(graph)
+    inside = set(operations)
+    part = next(part for part in parts_of(reduced) if inside.issuperset(_names(reduced, part)))
+    return _Search(graph, reduced, part, least - 1, direction).lines(ends_at)
+
+
+def _names(reduced: MacroGraph, part: OrderPart) -> list[int]:
+    return [reduced.macros[v].operations[0] for v in part.members]
+
+
+class _Search:
+    """The states of a part, enumerated in one direction under a budget."""
+
+    def __init__(
+        self, graph: OperationGraph, reduced: MacroGraph, part: OrderPart, budget: int, direction: str
+    ) -> None:
+        macros = _CHECKER.Macros(_GRAPHS.Graph(write_graph(graph).decode()))
+        for u, v in reduced.joins:
+            macros.join(u, v)
+        names = _names(reduced, part)
+        self._names, self._budget, self._branched = names, budget, 0
+        self._states = _CHECKER.Search(macros, names, direction == "forward", budget)
+        self._found = [f"join {u} {v}" for u, v in reduced.joins]
+        self._found.append(" ".join(["search", direction, *map(str, names)]))
+        moves = part.moves(direction == "forward").table
+        self._next = {
+            name: [names[w] for w in moves.next[moves.next_first[v] : moves.next_first[v + 1]].tolist()]
+            for v, name in enumerate(names)
+        }
+        for same in twins_of(part):
+            for a, b in pairwise(sorted(same)):
+                pairs = [(names[v], names[w]) for v, w in zip(a, b, strict=True)]
+                try:
+                    self._states.swap(pairs)
+                except _CHECKER.Refused:
+                    # Macros that are alike step by step may still be made of other operations.
+                    continue
+                self._found.append(" ".join(["swap", *(f"{v}:{w}" for v, w in pairs)]))
+        self._bytes = sum(map(len, self._found)) + len(self._found)
+
+    def lines(self, ends_at: float) -> list[str]:
+        """Enumerate all states, and return the certificate lines; raises SearchTooLargeError."""
+        states = self._states
+        while states.at < len(states.waiting):
+            if time.monotonic() > ends_at:
+                raise SearchTooLargeError(f"{len(states.waiting)} states of it were not all there are in the time")
+            state = states.next()
+            if swaps := self._renamed(state):
+                self._say("as", swaps)
+                states.rename(state, swaps)
+            elif run := self._without_choice(state):
+                self._say("run", run[0])
+                states.reach(*run[1:])
+            else:
+                self._branched += 1
+                states.branch(state)
+        self._say("", [])
+        return self._found
+
+    def _say(self, word: str, numbers: list[int]) -> None:
+        """Write the number of states branched over last, then another line if it has numbers."""
+        for entry in [("all", [self._branched])] * bool(self._branched) + [(word, numbers)] * bool(numbers):
+            self._found.append(" ".join([entry[0], *map(str, entry[1])]))
+            self._bytes += len(self._found[-1]) + 1
+        self._branched = 0
+        if self._bytes > MOST_BYTES:
+            raise SearchTooLargeError(f"its states take more than {MOST_BYTES // 1_000_000} MB")
+
+    def _renamed(self, state: int) -> list[int]:
+        """Return the swaps, in order, that give a state its least number."""
+        used: list[int] = []
+        before = -1
+        while before != len(used):
+            before = len(used)
+            for k in range(len(self._states.swaps)):
+                image = self._states.swapped(state, k)
+                if image < state:
+                    state = image
+                    used.append(k)
+        return used
+
+    def _without_choice(self, state: int) -> _Reached | None:
+        """Return the forced macros from a state on, None if there are none."""
+        row: list[int] = []
+        alive = self._states.alive[state]
+        reached: _Reached | None = ([], state, alive)
+        while reached is not None:
+            row += reached[0]
+            _, state, alive = reached
+            segments = (self._segment(state, alive, v, alive, _DEPTH, [_ALLOWED]) for v in self._names)
+            reached = next((some for some in segments if some is not None), None)
+        return (row, state, alive) if row else None
+
+    def _segment(self, state: int, alive: int, head: int, base: int, depth: int, allowed: list[int]) -> _Reached | None:
+        """Return the segment that begins with a macro and ends at `base` bytes or less, or None."""
+        reached = self._states.step(state, alive, head)
+        allowed[0] -= 1
+        if reached is None or reached[1] > self._budget:
+            return None
+        row, (state, _, alive) = [head], reached
+        while alive > base:
+            waiting = dict.fromkeys(w for v in row for w in self._next[v] if w not in row)
+            inner = None
+            for v in waiting if depth >= 0 else ():
+                if allowed[0] <= 0:
+                    return None
+                inner = self._segment(state, alive, v, alive, depth - 1, allowed)
+                if inner is not None:
+                    break
+            if inner is None:
+                return None
+            row += inner[0]
+            _, state, alive = inner
+        return row, state, alive

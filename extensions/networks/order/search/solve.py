@@ -1,0 +1,246 @@
+"""The order of operations with the least peak: reductions, then one search for each relevant part."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterable, Sequence
+from operator import itemgetter
+
+from memplan.questions.inputs import PlanAndProblem
+from memplan.extensions.networks.order.answer import (
+    CutWitness,
+    ExhaustionWitness,
+    NeedWitness,
+    OrderAnswer,
+    StateWitness,
+    Witness,
+)
+from memplan.extensions.networks.order.options import TIME_LIMIT_S
+from memplan.extensions.networks.order.search.cuts import Cut
+from memplan.extensions.networks.order.search.macros import macro_graph
+from memplan.extensions.networks.order.search.part_search import PartSearch, RefusedBudget
+from memplan.extensions.networks.order.search.parts import parts_of
+from memplan.extensions.networks.order.search.regions import OrderedRegions, with_regions_ordered
+from memplan.extensions.networks.order.search.starts import breadth_first, depth_first
+from memplan.planner.errors import InvalidPlanError, OptionError
+from memplan.planner.operations.graph import OperationGraph
+from memplan.planner.operations.order_check import bytes_after, bytes_along, bytes_beside, bytes_needed, peak_of
+from memplan.solvers.search.control import Control
+
+LARGE = 2000
+"""The number of operations from which preparing a search takes long."""
+WORK_PER_S = 20_000_000
+"""The work units that count as one second: about the number of macros run."""
+
+
+def given_order(graph: OperationGraph) -> OrderAnswer:
+    """Return the given order as an answer, with a bound that needs no search."""
+    order = range(len(graph.ops))
+    peak, (bound, witness) = peak_of(graph, order), bound_unsearched(graph)
+    return OrderAnswer.of_order(graph, order, peak, bound, peak, witness=witness, wall_time_s=None)
+
+
+def bound_unsearched(graph: OperationGraph) -> tuple[int, Witness]:
+    """Return the simplest bound (the bytes alive at the start, or needed by one operation) and its witness."""
+    before = bytes_after(graph, ())
+    need, first = max(((bytes_needed(graph, v), -v) for v in range(len(graph.ops))), default=(0, 0))
+    return (need, NeedWitness(-first)) if need > before else (before, StateWitness(()))
+
+
+def order_operations(
+    graph: OperationGraph,
+    *,
+    time_limit_s: float = TIME_LIMIT_S,
+    deterministic: bool = False,
+    cancelled: threading.Event | None = None,
+) -> OrderAnswer:
+    """Find an order of operations with the least peak, and prove it if time allows; no plan is made.
+
+    Regions are ordered first, inside, for half of the time at most. The result is never worse than the given order,
+    breadth first and depth first.
+
+    Parameters
+    ----------
+    graph : OperationGraph
+        Tensors by their bytes, and operations.
+    time_limit_s : float
+        The seconds until the answer.
+    deterministic : bool
+        Count work instead of time, for one result everywhere.
+    cancelled : threading.Event, optional
+        Ends the search when it is set.
+
+    Returns
+    -------
+    OrderAnswer
+        The order by positions in the graph, its peak and the bound in bytes.
+
+    Raises
+    ------
+    OptionError
+        Where the time limit is below 0.
+    InvalidPlanError
+        Where the check rejects the order.
+    """
+    if not 0 <= time_limit_s < float("inf"):
+        raise OptionError(f"time_limit_s: must be at least 0 and finite, got {time_limit_s}")
+    return order_unplanned(graph, Control.of(time_limit_s, deterministic, cancelled))
+
+
+def order_unplanned(graph: OperationGraph, control: Control) -> OrderAnswer:
+    """Order operations as `order_operations` does, until the control ends the search."""
+    inside = order_regions(graph, control)
+    with control.watched(WORK_PER_S) as watched:
+        search = OrderSearch(inside, watched)
+        search.run()
+    return search.answer(search.best(), control)
+
+
+def order_regions(graph: OperationGraph, control: Control) -> OrderedRegions:
+    """Order the regions of a graph, using at most half of the time."""
+    rest_s = control.left_s / 2
+
+    def order_of(region: OrderedRegions, _: tuple[int, ...]) -> tuple[Sequence[int], int]:
+        nonlocal rest_s
+        since = time.monotonic()
+        with control.within(max(0.0, rest_s / 2)).watched(WORK_PER_S) as watched:
+            search = OrderSearch(region, watched)
+            given_work = int(watched.work_left[0])
+            search.run()
+            spent = (given_work - int(watched.work_left[0])) / WORK_PER_S
+            rest_s -= spent if control.counts_work else time.monotonic() - since
+        return search.best(), search.bound_inside
+
+    return with_regions_ordered(graph, order_of)
+
+
+class OrderSearch:
+    """The search of a graph with ordered regions, part by part; afterwards it can produce other orders."""
+
+    def __init__(self, inside: OrderedRegions, left: Control) -> None:
+        self._inside, self._graph, self._left = inside, (graph := inside.graph), left
+        self._unsearched = bound_unsearched(graph)
+        self._starts = [list(range(len(graph.ops)))]
+        self._searches: list[PartSearch] = []
+        for start in (breadth_first, depth_first):
+            if not self._is_late():
+                self._starts.append(start(graph))
+        self._start_peaks = [peak_of(graph, start) for start in self._starts]
+        if self._is_late():
+            return
+        self._reduced = macro_graph(graph, self._is_late)
+        if self._is_late():
+            return
+        ranks = [{v: k for k, v in enumerate(self._reduced.order_of(start))} for start in self._starts]
+        for part in parts_of(self._reduced):
+            # The starts as far as they are about the part.
+            orders = [sorted(range(len(part.members)), key=lambda k: rank[part.members[k]]) for rank in ranks]
+            self._searches.append(PartSearch(self._reduced, part, orders, left))
+
+    def _is_late(self) -> bool:
+        """Return True if no time is left for a large graph."""
+        return len(self._graph.ops) > LARGE and self._left.is_over
+
+    def run(self) -> None:
+        """Work on the part with the largest peak until that is proved minimal or the time is over."""
+        while self._searches and not self._left.is_over:
+            floor = self._searched
+            highest = max(self._searches, key=lambda search: search.peak)
+            # No other part can be higher than the proved peak of this one, so open questions in them do not matter.
+            if not highest.is_open(floor):
+                return
+            highest.advance(floor)
+
+    def best(self) -> tuple[int, ...]:
+        """Return the best order, checked; raises InvalidPlanError if the check rejects it."""
+        needed = max((search.peak for search in self._searches), default=0)
+        known = [*zip(self._start_peaks, self._starts, strict=True)]
+        if self._searches:
+            order = self._operations(search.members_within(needed) for search in self._searches)
+            known.append((peak_of(self._graph, order), order))
+        # The given order stands first: it is the answer wherever its peak is the least.
+        peak, order = min(known, key=itemgetter(0))
+        check_bound(self._graph, peak, self.bound, self.witness())
+        return tuple(order)
+
+    def answer(self, order: Sequence[int], control: Control, placed: PlanAndProblem | None = None) -> OrderAnswer:
+        """Return the answer for an order of the graph."""
+        graph = self._inside.given or self._graph
+        return OrderAnswer.of_order(
+            graph,
+            order,
+            peak_of(self._graph, order),
+            self.bound_inside,
+            self._start_peaks[0] if graph is self._graph else peak_of(graph, range(len(graph.ops))),
+            ordered=self._graph,
+            placed=placed,
+            witness=self.witness(),
+            regions=self._inside.orders,
+            wall_time_s=control.wall_time_s,
+        )
+
+    @property
+    def bound_inside(self) -> int:
+        """The lower bound for this graph and its regions."""
+        return max(0, self.bound - self._inside.slack)
+
+    @property
+    def bound(self) -> int:
+        """The proved lower bound on the peak of all orders."""
+        return max(self._searched, self._unsearched[0])
+
+    @property
+    def _searched(self) -> int:
+        return max((search.bound for search in self._searches), default=0)
+
+    def witness(self) -> Witness:
+        """Return the witness of the bound, as operations."""
+        if self._searched < self._unsearched[0] or not self._searches:
+            return self._unsearched[1]
+        reduced, best = self._reduced, max(self._searches, key=lambda search: search.bound)
+        proof, members = best.proof, best.part.members
+        done = reduced.operations_of(range(members[0]))
+        if isinstance(proof, RefusedBudget):
+            return ExhaustionWitness(proof.budget, proof.direction, tuple(reduced.operations_of(members)))
+        if isinstance(proof, Cut):
+            done += reduced.operations_of(members[k] for k in proof.done)
+            running = reduced.macros[members[proof.macro]].operations
+            along = bytes_along(self._graph, [*done, *running])
+            at = along.index(proof.bound, len(done)) - len(done)
+            return CutWitness(running[at], (*done, *running[:at]))
+        # The bound is the larger number of bytes alive, before or after the part.
+        if best.part.end > best.part.start:
+            done += reduced.operations_of(members)
+        return StateWitness(tuple(done))
+
+    def use(self, left: Control, goal: int = 0) -> None:
+        """Continue the search under another control, until an order has a peak of at most `goal`."""
+        self._left = left
+        for search in self._searches:
+            search.use(left, goal)
+
+    def another(self, budget: int, seed: int) -> tuple[int, ...] | None:
+        """Return a random order within a budget; None if none is found quickly."""
+        orders = [search.another(budget, seed) for search in self._searches]
+        members = [row for row in orders if row is not None]
+        return tuple(self._operations(members)) if members and len(members) == len(orders) else None
+
+    def _operations(self, members: Iterable[list[int]]) -> list[int]:
+        return self._reduced.operations_of(v for row in members for v in row)
+
+
+def check_bound(graph: OperationGraph, peak: int, bound: int, witness: Witness) -> None:
+    """Raise InvalidPlanError for a bound above the peak, or one that its witness does not give."""
+    if bound > peak:
+        raise InvalidPlanError(f"lower_bound: must be at most the peak ({peak}), got {bound}")
+    if isinstance(witness, ExhaustionWitness):
+        proved_bound = witness.budget + 1
+    elif isinstance(witness, NeedWitness):
+        proved_bound = bytes_needed(graph, witness.operation)
+    elif isinstance(witness, CutWitness):
+        proved_bound = bytes_beside(graph, set(witness.done), witness.operation)
+    else:
+        proved_bound = bytes_after(graph, witness.done)
+    if proved_bound != bound:
+        raise InvalidPlanError(f"lower_bound: must be what its witness has ({proved_bound}), got {bound}")

@@ -1,0 +1,67 @@
+"""Starting orders: breadth first and depth first, as in torch's inductor (`torch/_inductor/memory.py`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from heapq import heapify, heappop, heappush
+
+from memplan.extensions.networks.order.search.macros import reversed_lists
+from memplan.planner.operations.graph import OperationGraph
+
+LONGEST_HEAD = 8
+"""The most operations on a path to an output that is run as early as possible."""
+
+
+def breadth_first(graph: OperationGraph) -> list[int]:
+    """Return the order that prefers operations whose predecessors ran earliest."""
+    rank = [0] * len(graph.ops)
+    return _first_ready(graph, lambda v: tuple(sorted(rank[u] for u in graph.predecessors[v])), rank)
+
+
+def depth_first(graph: OperationGraph) -> list[int]:
+    """Return the order in which each operation runs right after its inputs, the lightest input first."""
+    weight = [
+        (sum(graph.counted[tensor] for tensor in (*graph.made[v], *row.inputs)), v) for v, row in enumerate(graph.ops)
+    ]
+    is_seen = [False] * len(graph.ops)
+    order: list[int] = []
+    for _, root in sorted(weight):
+        stack = [] if is_seen[root] else [root]
+        while stack:
+            v = stack.pop()
+            if v < 0:
+                order.append(~v)
+            elif not is_seen[v]:
+                is_seen[v] = True
+                # The complement says: all that it needs is on the stack above, so it runs when it comes up again.
+                stack.append(~v)
+                needs = (u for u in graph.predecessors[v] if not is_seen[u])
+                stack += sorted(needs, key=weight.__getitem__, reverse=True)
+    return order
+
+
+def heads_early(graph: OperationGraph) -> list[int]:
+    """Return the order with short paths to outputs as early as possible, the rest as given."""
+    n, following = len(graph.ops), reversed_lists(graph.predecessors)
+    length = [n] * n
+    for v in reversed(range(n)):
+        ways = 1 + sum(length[w] for w in following[v])
+        length[v] = ways if ways <= LONGEST_HEAD else n
+    return _first_ready(graph, lambda v: (length[v],), [0] * n)
+
+
+def _first_ready(graph: OperationGraph, key: Callable[[int], tuple[int, ...]], rank: list[int]) -> list[int]:
+    """Return the order that always runs the ready operation with the least key; the key sees the rank of each."""
+    waits, following = [len(row) for row in graph.predecessors], reversed_lists(graph.predecessors)
+    ready = [(key(v), v) for v, count in enumerate(waits) if count == 0]
+    heapify(ready)
+    order: list[int] = []
+    while ready:
+        _, v = heappop(ready)
+        rank[v] = len(order)
+        order.append(v)
+        for w in following[v]:
+            waits[w] -= 1
+            if waits[w] == 0:
+                heappush(ready, (key(w), w))
+    return order

@@ -1,0 +1,180 @@
+"""Interchangeable groups of macros that differ only in names, so that states that differ only in them count as one.
+
+Within a part no macro is comparable with all others, so the part may fall into groups that no arc connects. Colours
+that are refined until all macros of a group have different ones say how two groups could correspond; then it is
+checked, macro by macro, that they do.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Iterator
+
+import numpy as np
+
+from memplan.extensions.networks.order.search.parts import OrderPart
+from memplan.solvers.core.tables import Reference
+
+_Facts = tuple[Hashable, ...]
+
+
+def with_twins(part: OrderPart) -> OrderPart:
+    """Return the part with equal codes for corresponding macros of two groups."""
+    classes = twins_of(part)
+    if not classes:
+        return part
+    code = part.forward.table.code.copy()
+    for model, *others in classes:
+        for same in others:
+            code[same] = code[model]
+    group = np.zeros(len(part.members), dtype=np.int64)
+    for k, members in enumerate(_groups(part)):
+        group[members] = k
+    forward = part.forward.table._replace(group=group, code=code)
+    backward = part.backward.table._replace(group=group, code=code)
+    return OrderPart(part.members, part.before, Reference(forward), Reference(backward), part.start, part.end)
+
+
+def twins_of(part: OrderPart) -> list[list[list[int]]]:
+    """Return classes of lists of macros; the lists of a class may be swapped, member by member."""
+    groups = _groups(part)
+    looks = _Looks(part)
+    alike: dict[_Facts, list[list[int]]] = {}
+    for members in groups:
+        alike.setdefault(tuple(sorted(looks.first_colour(v) for v in members)), []).append(members)
+    siblings: dict[int, list[list[int]]] = {}
+    for members in groups:
+        for v, sibling in looks.siblings(members):
+            # The first one represents all: those interchangeable with it are interchangeable with each other.
+            siblings.setdefault(sibling, [[sibling]]).append([v])
+    sibling_groups = list(siblings.values())
+    for same in alike.values():
+        models: dict[_Facts, list[list[list[int]]]] = {}
+        for members in same if len(same) > 1 else []:
+            colours = looks.colours(members)
+            arranged = sorted(members, key=lambda v: colours[v])
+            same_models = models.setdefault(tuple(colours[v] for v in arranged), [])
+            # Colours are hashes, which may agree by chance: only what is compared in full shares codes.
+            model = next((some for some in same_models if looks.correspond(some[0], arranged)), None)
+            if model is None:
+                same_models.append([arranged])
+            else:
+                model.append(arranged)
+        sibling_groups += [some for one_group in models.values() for some in one_group if len(some) > 1]
+    return sibling_groups
+
+
+def _groups(part: OrderPart) -> list[list[int]]:
+    """Return the connected groups of macros, as lists."""
+    group = list(range(len(part.members)))
+
+    def root(v: int) -> int:
+        while group[v] != v:
+            group[v] = group[group[v]]
+            v = group[v]
+        return v
+
+    for v, row in enumerate(part.before):
+        for u in row:
+            group[root(v)] = root(u)
+    groups: dict[int, list[int]] = {}
+    for v in range(len(group)):
+        groups.setdefault(root(v), []).append(v)
+    return list(groups.values())
+
+
+class _Looks:
+    """The facts about macros that decide whether they are interchangeable, without the names inside a group."""
+
+    def __init__(self, part: OrderPart) -> None:
+        moves = part.forward.table
+        self._before = part.before
+        self._after = [
+            moves.next[moves.next_first[v] : moves.next_first[v + 1]].tolist() for v in range(len(part.members))
+        ]
+        self._depth: list[int] = []
+        for row in part.before:
+            self._depth.append(max((self._depth[u] + 1 for u in row), default=0))
+        self._steps: list[list[tuple[int, int, list[int]]]] = []
+        self._readers: dict[int, list[tuple[int, int]]] = {}
+        self._size = moves.size.tolist()
+        # A macro that may write over an input has no twin, as the bytes that it needs depend on the last reader.
+        self._is_single = {v for v in range(len(part.members)) if _chooses(part, v)}
+        for v in range(len(part.members)):
+            rows = []
+            for j in range(int(moves.step_first[v]), int(moves.step_first[v + 1])):
+                free = moves.free[moves.free_first[j] : moves.free_first[j + 1]].tolist()
+                rows.append((int(moves.hill[j]), int(moves.net[j]), free))
+                for tensor in free:
+                    self._readers.setdefault(tensor, []).append((v, len(rows) - 1))
+            self._steps.append(rows)
+
+    def first_colour(self, v: int) -> int:
+        """Return a colour from the steps of a macro alone, and from the length of the paths that lead to it."""
+        single = v if v in self._is_single else -1
+        return hash((single, self._depth[v], *((hill, net, len(free)) for hill, net, free in self._steps[v])))
+
+    def colours(self, members: list[int]) -> dict[int, int]:
+        """Return distinct colours for a group's macros; corresponding macros of two groups get equal ones if possible.
+
+        Where macros of the group look alike, one of them is marked; `correspond` says if the choice was right.
+        """
+        colour = {v: self.first_colour(v) for v in members}
+        count = len(set(colour.values()))
+        while count < len(members):
+            colour = {v: hash(self._facts(v, colour)) for v in members}
+            before, count = count, len(set(colour.values()))
+            if count == before:
+                repeated = min(one for one, times in Counter(colour.values()).items() if times > 1)
+                # Macros that nothing distinguishes: one is marked, as in the canonical form of problems.
+                chosen = min(v for v in members if colour[v] == repeated)
+                colour[chosen] = hash((repeated, 1))
+                count += 1
+        return colour
+
+    def siblings(self, members: list[int]) -> Iterator[tuple[int, int]]:
+        """Yield pairs of macros in a group that can be swapped while all others stay."""
+        first: dict[Hashable, list[int]] = {}
+        for v in members:
+            arcs = (tuple(sorted(self._before[v])), tuple(sorted(self._after[v])))
+            first.setdefault((self.first_colour(v), arcs), []).append(v)
+        name = {v: v for v in members}
+        for alike in first.values():
+            for k, v in enumerate(alike):
+                for sibling in alike[:k]:
+                    name[v] = sibling
+                    # With one name for both, all facts are equal, so the two are interchangeable.
+                    may_change = self._facts(v, name) == self._facts(sibling, name)
+                    name[v] = v
+                    if may_change:
+                        yield v, sibling
+                        break
+
+    def correspond(self, model: list[int], members: list[int]) -> bool:
+        """Return True if two groups correspond, member by member, except for names."""
+        theirs = {v: k for k, v in enumerate(model)}
+        mine = {v: k for k, v in enumerate(members)}
+        return all(self._facts(a, theirs) == self._facts(b, mine) for a, b in zip(model, members, strict=True))
+
+    def _facts(self, v: int, name: dict[int, int]) -> _Facts:
+        """Return all relevant facts of a macro, with the names of macros in its group."""
+        steps = tuple(
+            (hill, net, tuple(sorted((self._tensor(tensor, name) for tensor in free), key=repr)))
+            for hill, net, free in self._steps[v]
+        )
+        arcs = tuple(tuple(sorted(name[u] for u in rows[v])) for rows in (self._before, self._after))
+        return (steps, *arcs, name[v], v if v in self._is_single else -1)
+
+    def _tensor(self, tensor: int, name: dict[int, int]) -> _Facts:
+        """Return the relevant facts of a tensor: its readers, and its name if another group reads it."""
+        readers = self._readers[tensor]
+        if any(reader not in name for reader, _ in readers):
+            inside = tuple(sorted((name[reader], step) for reader, step in readers if reader in name))
+            return (1, tensor, inside)
+        return (0, self._size[tensor], tuple(sorted((name[reader], step) for reader, step in readers)))
+
+
+def _chooses(part: OrderPart, v: int) -> bool:
+    """Return True if a macro may write outputs over inputs that others read, too."""
+    moves = part.forward.table
+    return bool(moves.over_first[moves.step_first[v]] < moves.over_first[moves.step_first[v + 1]])

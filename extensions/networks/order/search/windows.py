@@ -1,0 +1,150 @@
+"""Depth-first search of a part; for wide parts, local search over windows of an order.
+
+The bytes alive before and after a window depend on no order within it, so a window can be exchanged for a better one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from memplan.extensions.networks.order.core.kernels import BY_HILL, BY_VALLEY, EXHAUSTED, FOUND, Budget, search_order
+from memplan.extensions.networks.order.search.macros import MacroGraph
+from memplan.extensions.networks.order.search.parts import OrderPart, part_of
+from memplan.planner.model.buffer_table import I64
+from memplan.solvers.core.tables import Reference
+from memplan.solvers.search.control import Control
+
+
+@dataclass(frozen=True)
+class Way:
+    """A kind of depth-first search: its direction, its branching rule, and the nesting depth of segments."""
+
+    is_forward: bool
+    rule: int
+    depth: int
+
+
+@dataclass(frozen=True, eq=False)
+class OrderOutcome:
+    """The result of a search: an order of the part's numbers, a proved bound `above`, or neither; and its work."""
+
+    order: list[int] | None
+    above: int | None
+    work: int
+
+
+def descend(part: OrderPart, way: Way, budget: int, node_limit: int, flag: I64, seed: int = 0) -> OrderOutcome:
+    """Search depth first for an order within a budget, through at most `node_limit` states."""
+    n = len(part.members)
+    query = Budget(
+        live=part.first_live(way.is_forward),
+        budget=budget,
+        depth=way.depth,
+        rule=way.rule,
+        seed=seed,
+        node_limit=node_limit,
+        order=np.zeros(n, dtype=np.int64),
+        answer=np.zeros(2, dtype=np.int64),
+        flag=flag,
+    )
+    outcome = search_order(part.moves(way.is_forward), Reference(query))
+    nodes, refused = query.answer.tolist()
+    work = (nodes + 1) * (n + 8)
+    if outcome == FOUND:
+        return OrderOutcome(_in_time(query.order, way.is_forward), None, work)
+    return OrderOutcome(None, refused if outcome == EXHAUSTED else None, work)
+
+
+def _in_time(order: I64, is_forward: bool) -> list[int]:
+    operations: list[int] = order.tolist()
+    return operations if is_forward else operations[::-1]
+
+
+_LENGTHS = (16, 32, 64, 128, 256)
+_WAYS = (Way(True, BY_HILL, 1), Way(False, BY_HILL, 1), Way(False, BY_VALLEY, 6), Way(True, BY_VALLEY, 6))
+_NODES = 2400
+"""The most states that the search of a window enters."""
+_WORK_PER_WINDOW, _WORK_PER_MACRO = 20_000, 300
+"""The work of making a window, and of examining each macro of an order; see `WORK_PER_S`."""
+
+
+def narrowed(
+    graph: MacroGraph, part: OrderPart, order: list[int], low: int, control: Control, seed: int
+) -> Iterator[list[int]]:
+    """Yield ever better orders of a part's numbers, down to a peak of `low`, while windows improve.
+
+    With a `seed` above 0, similar branches of a window come in the order of chance.
+    """
+    peak = part.peak(order)
+    step = max(1, (peak - low) // 8)
+    while peak > low and not control.is_over:
+        profile = _WindowedOrder(graph, part, order, control, seed)
+        control.spend(_WORK_PER_MACRO * len(order))
+        if profile.lower(max(low, peak - step)):
+            order, peak = profile.order, max(low, peak - step)
+            yield order
+        elif step == 1:
+            return
+        else:
+            # The target was too low for one pass; try a higher one.
+            step = max(1, step // 4)
+
+
+class _WindowedOrder:
+    """An order with exchangeable windows; `_live` and `_peak` are the bytes before and during each macro."""
+
+    def __init__(self, graph: MacroGraph, part: OrderPart, order: list[int], control: Control, seed: int) -> None:
+        self.order = list(order)
+        self._graph, self._part, self._control, self._seed = graph, part, control, seed
+        self._number = {v: k for k, v in enumerate(part.members)}
+        self._rank = [0] * len(order)
+        for k, v in enumerate(order):
+            self._rank[v] = k
+        self._live, self._peak = map(list, zip(*part.profile(order), strict=True))
+
+    def lower(self, budget: int) -> bool:
+        """Exchange windows until the peak is within a budget; return False if that fails anywhere."""
+        places = range(len(self.order))
+        return all(self._peak[at] <= budget or self._exchange(at, budget) for at in places)
+
+    def _exchange(self, at: int, budget: int) -> bool:
+        """Replace a window around a position by one within a budget; return False if none is found."""
+        # The shortest window in which the peak can be lowered is the cheapest to search.
+        for length in _LENGTHS:
+            low = max(0, min(at - length // 2, len(self.order) - length))
+            high = min(len(self.order), low + length)
+            window = self._window(low, high)
+            self._control.spend(_WORK_PER_WINDOW + _WORK_PER_MACRO * length)
+            order = self._search(window, budget)
+            if order is not None:
+                for k, (v, (live, peak)) in enumerate(zip(order, window.profile(order), strict=True)):
+                    member = self._number[window.members[v]]
+                    self.order[low + k], self._rank[member] = member, low + k
+                    self._live[low + k], self._peak[low + k] = live, peak
+                return True
+            if self._control.is_over or high - low == len(self.order):
+                return False
+        return False
+
+    def _window(self, low: int, high: int) -> OrderPart:
+        """Return consecutive macros of the order as a part."""
+        members = sorted(self._part.members[v] for v in self.order[low:high])
+        last = self._part.members[-1]
+
+        def is_later(v: int) -> bool:
+            return v > last or (v in self._number and self._rank[self._number[v]] >= high)
+
+        return part_of(self._graph, members, is_later, self._live[low])
+
+    def _search(self, window: OrderPart, budget: int) -> list[int] | None:
+        """Search a window for an order within a budget."""
+        for way in _WAYS:
+            outcome = descend(window, way, budget, _NODES, self._control.raised, self._seed)
+            self._control.spend(outcome.work)
+            # A proof that nothing is within the budget ends the window as well.
+            if outcome.order is not None or outcome.above is not None:
+                return outcome.order
+        return None

@@ -1,0 +1,68 @@
+"""Alternatives of operations: order with the least work of each, then switch to the cheapest that fit.
+
+What an operation needs beside its tensors counts while it runs alone, so that no order has a lower peak in other ways.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from memplan.questions.inputs import PlanAndProblem
+from memplan.extensions.networks.order.answer import OrderAnswer
+from memplan.planner.liveness.ordered import problem_of_order
+from memplan.planner.operations.costs import costs_of
+from memplan.planner.operations.graph import OperationGraph
+from memplan.planner.operations.graph_variants import in_ways, replaced
+from memplan.planner.operations.order_check import bytes_along, peak_of
+from memplan.solvers.portfolio.solve import solve
+from memplan.solvers.search.control import Control
+
+_PLAN_S = 1.0
+Ways = tuple[int, ...]
+
+
+def ways_of_least_work(graph: OperationGraph) -> Ways:
+    """Return the way with the least work for each operation; of equal ones, the cheapest."""
+    return _cheapest(graph, [min(work for work, _ in row) for row in _ways(graph)])
+
+
+def with_cheapest_ways(
+    graph: OperationGraph, found: OrderAnswer, ways: Ways, alignment: int, control: Control
+) -> OrderAnswer:
+    """Return the answer with each operation in the cheapest way that raises no peak.
+
+    `found` is the best order where operations are computed in `ways`, those of the least work.
+    """
+    ordered, given_peak = found.ordered or graph, peak_of(graph, range(len(graph.ops)))
+    changes = {"alternatives": ways, "given_peak": given_peak, "saved_bytes": given_peak - found.peak, "graph": graph}
+    room = dict(zip(found.order, bytes_along(ordered, found.order), strict=True))
+    cheapest = _cheapest(graph, [found.peak - room[v] + row.work for v, row in enumerate(ordered.ops)])
+    if cheapest == ways:
+        return found.model_copy(update=changes)
+    rows = zip(in_ways(graph, cheapest).ops, ordered.ops, graph.ops, strict=True)
+    taken = replaced(ordered, ops=tuple(new if own.alternatives else row for new, row, own in rows))
+    problem = problem_of_order(taken, found.order, alignment=alignment)
+    limit_s = max(0.05, min(_PLAN_S, control.left_s))
+    plan = solve(problem, time_limit_s=limit_s, deterministic=control.counts_work)
+    if plan.peak is None or found.placed_peak is None or plan.peak > found.placed_peak:
+        return found.model_copy(update=changes)
+    placed = {"placed": PlanAndProblem(problem=problem, plan=plan), "ordered": taken, "placed_peak": plan.peak}
+    return found.model_copy(update=changes | placed | {"alternatives": cheapest})
+
+
+def _ways(graph: OperationGraph) -> list[list[tuple[int, int]]]:
+    """Return the work and cost of all ways of each operation, its own first."""
+    costs = costs_of(graph)
+    return [
+        [(row.work, cost), *((other.work, cost if other.cost is None else other.cost) for other in row.alternatives)]
+        for row, cost in zip(graph.ops, costs, strict=True)
+    ]
+
+
+def _cheapest(graph: OperationGraph, room: Sequence[int]) -> Ways:
+    """Return the cheapest way of each operation that fits its room; of equal ones, the one with less work."""
+    ways = []
+    for row, most in zip(_ways(graph), room, strict=True):
+        fitting = (((cost, work), k) for k, (work, cost) in enumerate(row) if work <= most)
+        ways.append(min(fitting)[1] if len(row) > 1 else 0)
+    return tuple(ways)

@@ -1,0 +1,79 @@
+"""How many planned bytes more precise lifetimes save."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from memplan.extensions.networks.liveness import liveness as comparing
+from memplan.extensions.networks.liveness.liveness import PlannedPeak, compare_readings
+from memplan.planner.liveness import Reading
+from memplan.planner.operations.operations import Operations, operations_from
+from memplan.solvers.search.control import Control
+from tests.support.programs import call, function, op, program
+
+F = function(op("p -> t"), op("t ->"), op("-> u"), op("u -> q"), takes="p", gives="q", p=10, q=10, t=100, u=80)
+MAIN = function(call("f", "x -> a"), call("f", "a -> y"), takes="x", gives="y", x=10, a=10, y=10)
+
+
+def compared(operations: Operations, reading: Reading = Reading()) -> tuple[PlannedPeak, ...]:
+    return compare_readings(operations, reading, Control.of(10))
+
+
+def peaks(found: tuple[PlannedPeak, ...]) -> list[tuple[str, str, str, int | None, int | None]]:
+    return [(row.liveness, row.temporaries, row.planning, row.peak, row.lost_bytes) for row in found]
+
+
+def test_every_way_to_read_and_plan_has_its_peak() -> None:
+    assert peaks(compared(program(MAIN, f=F))) == [
+        ("usage", "nested", "global", 110, 0),
+        ("scope", "nested", "global", 210, 100),
+        ("usage", "lifted", "global", 200, 90),
+        ("scope", "lifted", "global", 210, 100),
+        ("usage", "nested", "local", 120, 10),
+    ]
+
+
+def test_calls_of_calls_are_planned_from_the_inside_out_and_keep_alignments() -> None:
+    main = function(op("-> b"), call("g"), op("b ->"), b=1)
+    g = function(op("-> a"), call("h"), op("a ->"), a=3)
+    h = function(op("-> t"), op("t ->"), t={"size": 5, "alignment": 16})
+    raw = {"pools": [{"name": "sram", "reserved": [[0, 1]]}], "functions": {"main": main, "g": g, "h": h}}
+    found = compared(operations_from(raw))
+    assert found[0].peak == 21  # t at 16, all else below
+    assert found[-1].peak == 24  # the 8 bytes of a call of g at 16
+
+
+def test_pools_keep_their_sizes() -> None:
+    raw = {"pools": [{"name": "sram", "size": 150}], "functions": {"main": MAIN, "f": F}}
+    found = compared(operations_from(raw))
+    assert [(row.status, row.peak, row.lost_bytes) for row in found] == [
+        ("optimal", 110, 0),
+        ("infeasible", None, None),
+        ("infeasible", None, None),
+        ("infeasible", None, None),
+        ("optimal", 120, 10),
+    ]
+
+
+def test_calls_that_keep_something_are_not_planned_locally() -> None:
+    f = function(op("s ->"), s={"size": 4, "persistent": True})
+    assert [row.planning for row in compared(program(function(call("f")), f=f))] == ["global"] * 4
+
+
+def test_a_cancelled_reading_is_unknown_or_has_a_quick_plan() -> None:
+    cancelled = threading.Event()
+    cancelled.set()
+    assert {row.status for row in compare_readings(program(MAIN, f=F), Reading(), Control(cancelled=cancelled))} == {
+        "unknown"
+    }
+
+
+def test_once_time_is_over_no_problem_is_made_of_a_reading(monkeypatch: pytest.MonkeyPatch) -> None:
+    over, made = threading.Event(), list[object]()
+    over.set()
+    monkeypatch.setattr(comparing, "pose", lambda *arguments, **_: made.append(arguments))
+    found = compare_readings(program(MAIN, f=F), Reading(), Control(cancelled=over))
+    assert made == []
+    assert [(row.status, row.peak) for row in found] == [("unknown", None)] * 5

@@ -1,0 +1,177 @@
+"""Operations that run regions, ordered inside; and certificates of bounds, which prove no more than there is."""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from lab.order_agreement import faults, is_accepted
+from memplan import read_graph
+from memplan.api.cli.main import main
+from memplan.questions.explain.repairs.orders import repairs_of_graph
+from memplan.questions.explain.values import ExplainOptions
+from memplan.extensions.networks.order.answer import RegionOrder
+from memplan.extensions.networks.order.certificate import certify_order
+from memplan.extensions.networks.order.options import OrderOptions
+from memplan.extensions.networks.order.order import order
+from memplan.extensions.networks.order.placement import order_and_place
+from memplan.extensions.networks.order.search.regions import permuted
+from memplan.extensions.networks.order.search.solve import order_operations
+from memplan.planner.liveness.ordered import problem_of_order
+from memplan.planner.operations.graph import GraphOperation, OperationGraph, Region, graph_from, write_graph
+from memplan.planner.operations.order_check import peak_of
+from memplan.planner.verify.verifier import verify
+from memplan.solvers.search.control import Control
+from tests.support.operation_graphs import ORDERED_INSIDE, least_peak, random_graph
+
+CALL = graph_from(ORDERED_INSIDE)
+REPAIRS = ExplainOptions(repairs=3, with_plans=True)
+
+
+def with_regions(rng: random.Random, graph: OperationGraph, depth: int) -> OperationGraph:
+    """Return a graph some of whose operations run one or two small random graphs, which may do so in turn."""
+    rows: list[GraphOperation] = []
+    for row in graph.ops:
+        inner = [random_graph(rng, rng.randint(2, 4)) for _ in range(rng.choice([0, 1, 1, 2]))]
+        inner = [with_regions(rng, each, depth - 1) for each in inner] if depth else inner
+        work = max((peak_of(each, range(len(each.ops))) for each in inner), default=0)
+        regions = tuple(Region(kind="branch", graph=each) for each in inner)
+        rows.append(row.model_copy(update={"regions": regions, "work": work + row.work}))
+    return graph_from(graph.model_dump(by_alias=True) | {"ops": [row.model_dump(by_alias=True) for row in rows]})
+
+
+def least_with_regions(graph: OperationGraph) -> int:
+    """Return the least peak over all orders of a graph and of all that its operations run."""
+    rows = []
+    for row in graph.ops:
+        given = max((peak_of(each.graph, range(len(each.graph.ops))) for each in row.regions), default=0)
+        least = max((least_with_regions(each.graph) for each in row.regions), default=0)
+        rows.append(row.model_copy(update={"regions": (), "work": row.work - given + least}))
+    return least_peak(graph.model_copy(update={"ops": tuple(rows)}))
+
+
+def applied(graph: OperationGraph, orders: tuple[RegionOrder, ...], path: tuple[int, ...] = ()) -> OperationGraph:
+    """Return a graph whose regions are in the given orders, with the work that operations then have."""
+    found = {each.path: each.order for each in orders}
+    rows = []
+    for v, row in enumerate(graph.ops):
+        given = max((peak_of(each.graph, range(len(each.graph.ops))) for each in row.regions), default=0)
+        regions = []
+        for k, each in enumerate(row.regions):
+            inside = applied(each.graph, orders, (*path, v, k))
+            order = found.get((*path, v, k), range(len(inside.ops)))
+            regions.append(each.model_copy(update={"graph": permuted(inside, order)}))
+        now = max((peak_of(each.graph, range(len(each.graph.ops))) for each in regions), default=0)
+        rows.append(row.model_copy(update={"regions": tuple(regions), "work": row.work - given + now}))
+    return graph.model_copy(update={"ops": tuple(rows)})
+
+
+def test_the_peak_is_that_of_the_best_orders_inside() -> None:
+    for found in (
+        order_operations(CALL, deterministic=True),
+        order_and_place(CALL, Control(counted_s=10.0)),
+    ):
+        assert (found.given_peak, found.peak, found.lower_bound, found.status) == (206, 107, 107, "optimal")
+        assert [region.path for region in found.regions] == [(0, 0)]
+        assert peak_of(found.ordered or CALL, found.order) == 107
+    again = order(CALL, OrderOptions(recompute=True, deterministic=True, time_limit_s=1))
+    assert again.recomputed is not None
+    first = again.recomputed.points[0]
+    assert (again.given_peak, first.peak, first.status, len(again.regions)) == (206, 107, "optimal", 1)
+
+
+def test_repairs_know_the_orders_inside() -> None:
+    found = repairs_of_graph(CALL, 150, REPAIRS, Control.of(2, deterministic=True))
+    assert [(each.kind, each.live_peak, len(each.regions)) for each in found.repairs] == [("reorder", 107, 1)]
+    nothing = repairs_of_graph(CALL, 106, REPAIRS, Control.of(2, deterministic=True))
+    assert (nothing.repairs, nothing.least_live_peak, nothing.proved) == ((), 107, True)
+
+
+def test_no_certificate_is_written_if_the_bound_depends_on_orders_inside_regions() -> None:
+    found = certify_order(CALL, order_operations(CALL, deterministic=True))
+    assert (found.text, found.reason) == (None, "the bound is by ops[0], whose regions have orders of their own")
+
+
+@pytest.mark.parametrize("limit_s", [0.0, 1e-6, 5.0])
+def test_bounds_and_peaks_hold_over_all_orders_inside(limit_s: float) -> None:
+    for seed in range(20):
+        rng = random.Random(seed)
+        graph = with_regions(rng, random_graph(rng, rng.randint(1, 4)), 1)
+        least = least_with_regions(graph)
+        found = order_operations(graph, deterministic=True, time_limit_s=limit_s)
+        assert found.lower_bound <= least <= found.peak, seed
+        assert limit_s < 1 or found.peak == found.lower_bound, seed
+        assert peak_of(applied(graph, found.regions), found.order) == found.peak, seed
+
+
+def test_the_planned_order_includes_the_orders_of_regions() -> None:
+    for seed in range(12):
+        rng = random.Random(seed)
+        graph = with_regions(rng, random_graph(rng, 4), 1)
+        placed = order_and_place(graph, Control(counted_s=1.0))
+        assert placed.placed is not None
+        assert placed.ordered is not None
+        assert verify(placed.placed.problem, placed.placed.plan) == ()
+        assert placed.placed.problem == problem_of_order(placed.ordered, placed.order)
+        assert placed.peak == least_with_regions(graph), seed
+        assert placed.placed_status == ("optimal" if placed.placed_peak == placed.lower_bound else "feasible")
+
+
+ROOT = Path(__file__).parents[4]
+GRAPHS = ROOT / "examples" / "graphs"
+
+
+def test_the_checker_accepts_the_certificates_that_the_command_writes(tmp_path: Path) -> None:
+    graph, proof, told = GRAPHS / "synth_intree100_s0.json", tmp_path / "order.proof", tmp_path / "order.json"
+    assert main(["order", str(graph), "-o", str(proof), "-o", str(told), "-q"]) == 0
+    facts = json.loads(told.read_text())
+    assert (facts["status"], facts["certificate"]["text"]) == ("optimal", proof.read_text())
+    command = [sys.executable, "-S", str(ROOT / "memplan" / "checkers" / "order.py"), str(graph), str(proof)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.startswith(f"proved: no order of the operations has fewer than {facts['lower_bound']} bytes")
+    proof.write_text(proof.read_text().replace(f"least {facts['lower_bound']}", f"least {facts['lower_bound'] + 1}"))
+    assert subprocess.run(command, capture_output=True, check=False).returncode == 3
+
+
+@pytest.mark.parametrize(
+    "name", ["cells_amoeba_8x36@32", "cells_darts_cell_1x48@56", "torch_resnet18_b1_sgd", "layered_layered50w5_s1"]
+)
+def test_a_bound_by_a_complete_search_is_certified_state_by_state(name: str) -> None:
+    graph = read_graph(str(GRAPHS / f"{name}.json"))
+    result = order_operations(graph, deterministic=True)
+    found, text = certify_order(graph, result), write_graph(graph).decode()
+    assert (result.witness and result.witness.kind, found.reason) == ("exhaustion", None)
+    lines = (found.text or "").splitlines()
+    assert lines[1] == f"least {result.peak}"
+    assert is_accepted(text, lines)
+    assert not is_accepted(text, [lines[0], f"least {result.peak + 1}", *lines[2:]])
+    assert not is_accepted(text, lines[:-1])
+    assert not is_accepted(text, [*lines, "all 1"])
+
+
+def test_a_search_that_is_too_large_to_be_written_says_so() -> None:
+    graph = read_graph(str(GRAPHS / "layered_layered50w5_s1.json"))
+    result = order_operations(graph, deterministic=True)
+    found = certify_order(graph, result, time_limit_s=0.01)
+    assert found.text is None
+    assert "complete search of" in (found.reason or "")
+    assert "not all there are in the time" in (found.reason or "")
+
+
+def test_random_certificates_of_orders_agree_with_enumeration() -> None:
+    tally: Counter[str] = Counter()
+    assert [line for seed in range(12) for line in faults(seed, tally)] == []
+    assert min(tally["joins"], tally["runs"], tally["swaps"]) > 0
+
+
+def test_a_graph_that_two_readers_could_read_differently_is_wrong_input() -> None:
+    lines = ["memplan-order/1", "least 1", "state"]
+    assert is_accepted('{"size": [1], "kept": [0], "ops": []}', lines)
+    assert not is_accepted('{"size": [0], "size": [1], "kept": [0], "ops": []}', lines)
+    assert not is_accepted('{"size": [1.5], "kept": [0], "ops": []}', lines)

@@ -1,0 +1,186 @@
+"""`order_and_place`: plans of orders, orders near the given one, what may be preferred, and limits."""
+
+from __future__ import annotations
+
+import random
+import threading
+from itertools import permutations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from pydantic import TypeAdapter
+
+from memplan.extensions.networks.order.answer import OrderAnswer
+from memplan.extensions.networks.order.options import OrderOptions
+from memplan.extensions.networks.order.order import CAPABILITY, order
+from memplan.extensions.networks.order.placement import order_and_place
+from memplan.extensions.networks.order.search.nearness import nearby
+from memplan.extensions.networks.order.search.solve import order_operations
+from memplan.planner.errors import OperationsError, counted
+from memplan.planner.liveness.ordered import problem_of_order
+from memplan.planner.operations.graph import OperationGraph, graph_from
+from memplan.planner.operations.order_check import bytes_along, moves_of, peak_of
+from memplan.planner.verify.verifier import verify
+from memplan.solvers.search.control import Control
+from tests.support.depth import seeds
+from tests.support.operation_graphs import ORDERED_INSIDE, layered_graph, random_graph, twin_graph, with_pairs
+
+FOLDER = Path(__file__).parents[3] / "examples" / "graphs"
+FLAG = np.zeros(1, dtype=np.int64)
+DETERMINISTIC = Control(counted_s=10.0)
+
+
+def legal_orders(graph: OperationGraph) -> list[tuple[int, ...]]:
+    found = []
+    for way in permutations(range(len(graph.ops))):
+        place = {v: k for k, v in enumerate(way)}
+        if all(place[u] < place[v] for v in way for u in graph.predecessors[v]):
+            found.append(way)
+    return found
+
+
+@pytest.mark.drawn
+def test_buffers_are_alive_together_as_the_check_counts_them() -> None:
+    for seed in seeds(50):
+        rng = random.Random(seed)
+        graph = random_graph(rng, rng.randint(1, 8))
+        graph = with_pairs(rng, graph) if seed % 2 else graph
+        order = order_operations(graph, deterministic=True).order
+        alive = [0] * len(order)
+        lives: dict[Any, tuple[int, set[int]]] = {}
+        for row in problem_of_order(graph, order).buffers:
+            size, times = lives.setdefault(row.alias_of or row.id, (row.size, set()))
+            assert size == row.size
+            times.update(k for start, end in row.intervals for k in range(start, end))
+        for size, times in lives.values():
+            for k in times:
+                alive[k] += size
+        assert alive == bytes_along(graph, order), seed
+
+
+@pytest.mark.drawn
+def test_the_plan_of_an_order_is_verified_and_not_below_the_live_bytes() -> None:
+    for seed in seeds(20):
+        rng = random.Random(seed)
+        graph = with_pairs(rng, random_graph(rng, rng.randint(1, 8))) if seed % 2 else twin_graph(rng)
+        placed = order_and_place(graph, DETERMINISTIC.within(1))
+        best = order_operations(graph, deterministic=True)
+        assert placed.placed is not None
+        assert verify(placed.placed.problem, placed.placed.plan) == ()
+        assert placed.placed.problem == problem_of_order(graph, placed.order)
+        assert peak_of(graph, placed.order) == placed.peak == best.peak, seed
+        assert (placed.placed_peak or 0) >= best.lower_bound
+        assert placed.placed_status == ("optimal" if placed.placed_peak == best.lower_bound else "feasible")
+        assert moves_of(placed.order) <= moves_of(best.order), seed
+
+
+def test_operations_outside_the_longest_ascending_subsequence_count_as_moved() -> None:
+    assert [moves_of(order) for order in ((), (0, 1, 2), (2, 0, 1), (2, 1, 0), (1, 0, 3, 2))] == [0, 0, 1, 2, 2]
+
+
+@pytest.mark.drawn
+def test_orders_nearby_keep_the_budget_and_are_mostly_the_nearest_of_all() -> None:
+    more = 0
+    graphs = [random_graph(random.Random(seed), 6) for seed in seeds(40)]
+    for graph in graphs:
+        best = order_operations(graph, deterministic=True)
+        near = nearby(graph, best.order, best.peak, FLAG)
+        assert all(peak_of(graph, order) <= best.peak for order in near)
+        assert all(moves_of(order) < moves_of(best.order) for order in near)
+        fewest = min(moves_of(order) for order in legal_orders(graph) if peak_of(graph, order) <= best.peak)
+        more += min([moves_of(best.order), *map(moves_of, near)]) - fewest
+    assert more <= len(graphs) // 40
+
+
+def test_an_order_that_is_planned_with_less_may_have_more_alive() -> None:
+    graph = layered_graph(random.Random(4), 40, 8)
+    alive, placed = (order_and_place(graph, DETERMINISTIC.within(3), goal=g) for g in ("alive", "placed"))
+    assert alive.peak <= placed.peak
+    assert (placed.placed_peak or 0) <= (alive.placed_peak or 0)
+
+
+def test_limits_and_alignments_are_kept() -> None:
+    placed = order_and_place(random_graph(random.Random(5), 8), DETERMINISTIC.within(1), alignment=64).placed
+    assert placed is not None
+    assert all(row.offset % 64 == 0 for row in placed.plan.placements)
+    graph = layered_graph(random.Random(0), 60, 6)
+    assert order_and_place(graph, Control.of(0)).peak > 0
+    cancelled = threading.Event()
+    cancelled.set()
+    assert order_and_place(graph, Control(cancelled=cancelled)).peak > 0
+    with pytest.raises(OperationsError, match="alignment: must be at least 1, got 0"):
+        order_and_place(graph, DETERMINISTIC, alignment=0)
+
+
+def test_tensors_at_one_offset_form_one_stack_of_buffers() -> None:
+    ops = [{"in": [k], "out": [k + 1], "may_overwrite": [[0, 0]]} for k in range(3)]
+    graph = graph_from({"size": [9, 9, 5, 5, 3], "kept": [4], "ops": [*ops, {"out": [4], "work": 1}]})
+    placed = order_and_place(graph, DETERMINISTIC)
+    assert placed.placed is not None
+    assert (placed.placed_peak, placed.placed_status) == (9, "optimal")
+    rows = {row.id: (row.size, row.intervals, row.alias_of) for row in placed.placed.problem.buffers}
+    assert rows["rest_1"][0] == 4
+    assert rows["tensor_3"] == (5, ((2, 3),), "tensor_0")
+
+
+def test_at_most_ten_inputs_may_compete_to_be_overwritten() -> None:
+    n = 11
+    first = {"in": [*range(n)], "out": [n], "may_overwrite": [[0, j] for j in range(n)]}
+    graph = graph_from({"size": [1] * (n + 1), "ops": [first, {"in": [*range(n)]}]})
+    with pytest.raises(OperationsError, match=r"ops\[0\].may_overwrite: must let at most 10 inputs .* got 11"):
+        order_operations(graph)
+
+
+GRAPH = graph_from(ORDERED_INSIDE)
+COUNTED = OrderOptions(deterministic=True)
+
+
+def read_again(found: OrderAnswer) -> OrderAnswer:
+    return TypeAdapter(OrderAnswer).validate_json(CAPABILITY.write(found))
+
+
+def wrong(found: OrderAnswer, options: OrderOptions = COUNTED, graph: OperationGraph = GRAPH) -> str | None:
+    return CAPABILITY.refutes({"graph": graph, "options": options}, found)
+
+
+def test_an_order_that_is_written_and_read_has_the_same_table() -> None:
+    found = order(GRAPH, COUNTED)
+    assert (found.peak, found.placed_peak, found.given_peak) == (107, 107, 206)
+    assert list(CAPABILITY.lines(read_again(found))) == list(CAPABILITY.lines(found))
+    moved = [[*CAPABILITY.lines(found.model_copy(update={"moves": n}))][-1].split(None, 2)[2] for n in (1, 2)]
+    assert moved == ["operation is moved", "operations are moved"]
+    assert (counted(1, "buffer"), counted(2000, "buffer")) == ("1 buffer", "2,000 buffers")
+    again = order(GRAPH, OrderOptions(deterministic=True, time_limit_s=1, recompute=True))
+    assert list(CAPABILITY.lines(read_again(again))) == list(CAPABILITY.lines(again))
+    assert wrong(read_again(again)) is None
+
+
+def test_the_orders_inside_of_operations_are_checked_too() -> None:
+    found = read_again(order(GRAPH, COUNTED))
+    assert wrong(found) is None
+    assert wrong(found.model_copy(update={"regions": ()})) == "has a peak of 206, and not of 107"
+
+
+def test_an_order_is_checked_with_the_options_of_its_search() -> None:
+    graph = graph_from({"size": [8, 4, 2], "resident": [0], "ops": [{"in": [0], "out": [1]}, {"in": [1], "out": [2]}]})
+    counted = OrderOptions(deterministic=True, count_resident=True)
+    found = read_again(order(graph, counted))
+    assert found.peak == 14
+    assert wrong(found, counted, graph) is None
+    assert wrong(found, COUNTED, graph) == "has a peak of 6, and not of 14"
+
+
+@pytest.mark.parametrize("recompute", [False, True])
+def test_orders_are_noted_before_there_is_a_plan(recompute: bool) -> None:
+    ops = [{"out": [0]}, {"out": [1]}, *({"in": [k], "out": [k + 2]} for k in range(1998))]
+    graph, noted = graph_from({"size": [8] * 2000, "ops": ops}), list[OrderAnswer]()
+    options = OrderOptions(time_limit_s=0.2, recompute=recompute, within=8 if recompute else None)
+    found = order(graph, options, Control(note=noted.append))
+    assert [each.placed_peak for each in noted] == [None, None]
+    assert noted[0].order == tuple(range(2000))
+    assert [CAPABILITY.exit_status(each) for each in noted] == [recompute] * 2
+    for each in (*noted, found):
+        assert wrong(read_again(each), options, graph) is None
+        assert list(CAPABILITY.lines(read_again(each)))

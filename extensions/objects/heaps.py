@@ -1,0 +1,204 @@
+"""Heaps of a limited size each: the fewest, then few bytes in all.
+
+One pool with a wall at each multiple of the heap's size, which no buffer crosses, is planned first; the bound is that
+of bin packing for each live set. Where it takes more heaps than that, pools of one size are planned, one more each time
+that fewer are proved not to be enough. At last each heap is planned by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from math import lcm
+from typing import Any
+
+import numpy as np
+
+from memplan.questions.plan.answers import problem_in_heaps, rows_without_pool
+from memplan.planner.bounds.lower_bound import live_bytes
+from memplan.planner.errors import OptionError, ProblemError, TimeOverError, shown
+from memplan.planner.instance.compile import compile_problem
+from memplan.planner.instance.instance import Instance
+from memplan.planner.model.plan import Heaps, Plan, PoolUse, with_problem
+from memplan.planner.model.problem import Problem, with_fields
+from memplan.solvers.portfolio.solve import solve
+from memplan.solvers.search.control import Control
+from memplan.solvers.search.to_plan import gap_of
+
+Dealt = Mapping[int | str, tuple[int, int]]
+"""The heap of each buffer, and its offset there."""
+_MOST_LIVE_SETS = 200
+"""The number of heaviest live sets whose bin packing bounds the heaps; lighter ones have never needed more."""
+_WALLS, _POOLS = 0.3, 0.5
+"""The shares of the remaining time for the pool with walls, and for each number of pools."""
+_FIRST_FIT = 1_000
+"""The most buffers assigned by first fit, which is always attempted first."""
+_ABOVE = 8
+"""The numbers of heaps tried above the bound before the plan with walls is accepted."""
+
+
+def plan_in_heaps(problem: Problem, limit: int, control: Control) -> Plan:
+    """Plan a one-pool problem in heaps of limited size each: the fewest, then few bytes in all.
+
+    The pools of the plan are the heaps. For devices that bind no buffer above a limit, and allocators that find no
+    larger piece. Raises OptionError and ProblemError.
+    """
+    if len(problem.pools) > 1:
+        raise OptionError(f"heaps: must be for problems of one pool, got {len(problem.pools)} pools")
+    instance = compile_problem(problem)
+    extra = instance.features - {"holes", "conflicts", "alignment", "capacity"}
+    # The columns of what fits nowhere require nothing, so its rules are looked at, too.
+    extra |= {name for name, rows in problem.buffers.rules.items() if rows}
+    if extra := extra | ({"together"} if problem.together else set()):
+        raise ProblemError(f"heaps: must be of a problem without {', '.join(sorted(extra))}")
+    table = problem.buffers
+    if (largest := int(table.size.max(initial=0))) > limit:
+        name = shown(table.ids[int(table.size.argmax())])
+        raise ProblemError(
+            f"heaps: must be of at least the largest buffer ({name}: {largest}), got {limit} (did you mean {largest}?)"
+        )
+    least_bytes = max((load for _, load in live_bytes(instance)), default=0)
+    least = max([1, -(-least_bytes // limit), *_bins(instance, limit)])
+    steps = lcm(problem.pools[0].alignment, *set(table.alignment.tolist()))
+    pitch = limit // steps * steps
+    gap = least * pitch / max(1, least_bytes) - 1
+    heaps, first = Heaps(limit=limit, least=least), None
+    if len(table) == len(instance) <= _FIRST_FIT:
+        first = _first_fit(problem, instance, limit)
+        if control.note is not None:
+            control.note(_plan_of(problem, _by_heap(first), heaps, least_bytes))
+    best = _behind_walls(problem, pitch, f"{max(0.0, 100 * gap):.4f}%", control) if 0 < largest <= pitch else None
+    tried = range(least, least + _ABOVE if best is None else 1 + max(heap for heap, _ in best.values()))
+    for count in tried:
+        pools = _with_pools(problem, limit, count, instance)
+        plan = _part(pools, control, _POOLS, accept="fit", profile="size")
+        if plan.placements:
+            number = {f"heap {k + 1}": k for k in range(count)}
+            best = {each.id: (number[each.pool], each.offset) for each in plan.placements}
+            break
+        if plan.status != "infeasible":
+            break
+        least = count + 1
+    if best is None and first is None:
+        raise TimeOverError(f"time_limit_s: must be enough for heaps, got as far as {tried[-1]} of them")
+    return _heap_by_heap(problem, best or first or {}, heaps.model_copy(update={"least": least}), least_bytes, control)
+
+
+def _first_fit(problem: Problem, instance: Instance, limit: int) -> Dealt:
+    """Return heaps by first fit, the largest buffers first. O(n^2 log n)."""
+    table, row = problem.buffers, instance.source[instance.lifetime_buffer]
+    meets = np.zeros((len(table), len(table)), dtype=np.bool_)
+    one, other = np.nonzero((instance.start[:, None] < instance.end) & (instance.start < instance.end[:, None]))
+    meets[row[one], row[other]] = True
+    number = {name: i for i, name in enumerate(table.ids)}
+    for a, b in problem.conflicts:
+        meets[number[a], number[b]] = meets[number[b], number[a]] = True
+    size, step = table.size, [lcm(problem.pools[0].alignment, each) for each in table.alignment.tolist()]
+    heap, offset = np.full(len(table), -1), np.zeros(len(table), dtype=np.int64)
+    for i in np.argsort(-size, kind="stable").tolist():
+        while heap[i] < 0 or offset[i] + size[i] > limit:
+            heap[i], offset[i] = heap[i] + 1, 0
+            near = np.nonzero(meets[i] & (heap == heap[i]) & (np.arange(len(table)) != i))[0]
+            for j in near[np.argsort(offset[near])].tolist():
+                if offset[j] < offset[i] + size[i] and offset[i] < offset[j] + size[j]:
+                    offset[i] = -(-(offset[j] + size[j]) // step[i]) * step[i]
+    return {name: (int(heap[i]), int(offset[i])) for name, i in number.items()}
+
+
+def _by_heap(dealt: Dealt) -> list[dict[int | str, int]]:
+    """Return the offsets in each heap."""
+    heaps: dict[int, dict[int | str, int]] = {}
+    for name, (heap, offset) in dealt.items():
+        heaps.setdefault(heap, {})[name] = offset
+    return [heaps[heap] for heap in sorted(heaps)]
+
+
+def _part(problem: Problem, control: Control, share: float, **options: Any) -> Plan:
+    """Plan a problem in a share of the remaining time, or with all work if that is counted."""
+    within = control.child(share)
+    counted = within.counts_work
+    return solve(problem, time_limit_s=within.left_s, deterministic=counted, **options, control=within.searching())
+
+
+def _behind_walls(problem: Problem, size: int, accept: str, control: Control) -> Dealt | None:
+    """Return the heap and offset of each buffer in a plan of one pool with walls."""
+    rows = [row if "alias_of" in row else row | {"no_cross": size} for row in rows_without_pool(problem)]
+    pool = {"name": "heaps", "alignment": problem.pools[0].alignment}
+    plan = _part(with_fields(problem, buffers=rows, pools=[pool]), control, _WALLS, accept=accept)
+    return {each.id: divmod(each.offset, size) for each in plan.placements} if plan.placements else None
+
+
+def _with_pools(problem: Problem, size: int, count: int, instance: Instance) -> Problem:
+    """Return the problem with `count` equal pools; by symmetry, the k-th buffer uses the first k."""
+    heaviest = max(range(instance.n_live_sets), key=lambda t: sum(instance.size[_alive(instance, t)]), default=None)
+    first = [] if heaviest is None else sorted(_alive(instance, heaviest), key=lambda i: -int(instance.size[i]))
+    rank = {int(instance.source[i]): k + 1 for k, i in enumerate(first[: count - 1])}
+    rows = [
+        row | ({"pools": [f"heap {k + 1}" for k in range(rank[i])]} if i in rank else {})
+        for i, row in enumerate(rows_without_pool(problem))
+    ]
+    pool = {"size": size, "alignment": problem.pools[0].alignment}
+    return with_fields(problem, buffers=rows, pools=[pool | {"name": f"heap {k + 1}"} for k in range(count)])
+
+
+def _heap_by_heap(problem: Problem, dealt: Dealt, heaps: Heaps, least_bytes: int, control: Control) -> Plan:
+    """Plan each heap separately, and return all of them."""
+    heap_of = _by_heap(dealt)
+    for number, offsets in enumerate(heap_of):
+        rows = [row for row in rows_without_pool(problem) if row["id"] in offsets]
+        pairs = [pair for pair in problem.conflicts if offsets.keys() >= set(pair)]
+        pool = {"name": "heap", "size": heaps.limit, "alignment": problem.pools[0].alignment}
+        plan = _part(Problem(buffers=rows, conflicts=pairs, pools=[pool]), control, 1 / (len(heap_of) - number))
+        if plan.placements:  # otherwise the time is over, and the heap keeps the best that is known
+            heap_of[number] = {each.id: each.offset for each in plan.placements}
+    return _plan_of(problem, heap_of, heaps, least_bytes)
+
+
+def _plan_of(problem: Problem, dealt: list[dict[int | str, int]], heaps: Heaps, least_bytes: int) -> Plan:
+    """Return the plan for the offsets in each heap, the fullest first."""
+    sizes = dict(zip(problem.buffers.ids, problem.buffers.size.tolist(), strict=True))
+    ranked = [(max(offset + sizes[name] for name, offset in offsets.items()), offsets) for offsets in dealt]
+    ranked.sort(key=lambda heap: -heap[0])
+    places = {
+        name: (f"heap {k + 1}", offset) for k, (_, offsets) in enumerate(ranked) for name, offset in offsets.items()
+    }
+    peak = sum(used for used, _ in ranked)
+    is_best = len(ranked) == heaps.least and peak == least_bytes
+    plan = Plan.model_validate(
+        {
+            "status": "optimal" if is_best else "feasible",
+            "solver": "heaps",
+            "peak": peak,
+            "lower_bound": least_bytes,
+            "gap": gap_of([(peak, least_bytes)]) if least_bytes else None,
+            "pools": tuple(
+                PoolUse(name=f"heap {k + 1}", used=used, size=heaps.limit) for k, (used, _) in enumerate(ranked)
+            ),
+            "heaps": heaps,
+            "placements": [
+                {"id": name, "pool": places[name][0], "offset": places[name][1]}
+                for name in problem.buffers.ids
+                if name in places
+            ],
+        }
+    )
+    return with_problem(plan, problem_in_heaps(problem, plan))
+
+
+def _alive(instance: Instance, t: int) -> list[int]:
+    here = instance.lifetime_buffer[(instance.start <= t) & (instance.end > t)]
+    return [int(i) for i in here]
+
+
+def _bins(instance: Instance, size: int) -> Iterator[int]:
+    """Yield the least bins for the heaviest live sets (Martello and Toth's L2), in units."""
+    change = np.zeros(instance.n_live_sets + 1, dtype=np.int64)
+    np.add.at(change, instance.start, instance.size[instance.lifetime_buffer])
+    np.subtract.at(change, instance.end, instance.size[instance.lifetime_buffer])
+    room = size // instance.unit
+    for t in np.argsort(-np.cumsum(change)[:-1], kind="stable")[:_MOST_LIVE_SETS].tolist():
+        sizes = [int(instance.size[i]) for i in _alive(instance, t)]
+        for k in {s for s in sizes if 2 * s <= room} | {0}:
+            alone = sum(s > room - k for s in sizes)
+            large = [s for s in sizes if room - k >= s and 2 * s > room]
+            small = sum(s for s in sizes if k <= s and 2 * s <= room)
+            yield alone + len(large) + max(0, -(-(small - (len(large) * room - sum(large))) // room))

@@ -1,0 +1,158 @@
+"""The exact sweep: object sizes by rising sum, each decided by a pass over the live sets in time order.
+
+For given sizes a state says of each buffer that is alive only when it ends and the size of its object: objects of one
+size are interchangeable, and states stay few because live sets are small. Sizes that are refused name a stretch of time
+that refuses them, and all that are no larger; what comes next has one object that is larger there, or one more.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right, insort
+from heapq import heappop, heappush
+from itertools import groupby
+from math import inf
+
+from memplan.extensions.objects.demands import Demands, IsOver, Objects
+
+_MOST_STATES = 200_000
+"""The most states of one decision, as more take seconds and hundreds of megabytes."""
+_MOST_WALLS = 400
+"""The most stored refusals, since every candidate is compared with all of them."""
+State = tuple[tuple[int, int], ...]
+"""For each live buffer, the end of its life and the class of its object; sorted."""
+Layer = dict[State, tuple[State, int | None]]
+"""Maps each state to a predecessor and the class of the layer's buffer; none where buffers end."""
+
+
+class OutOfTimeError(Exception):
+    """The sweep was stopped, or grew too large, without a result."""
+
+
+class Sweep:
+    """Decides whether objects of given sizes are enough."""
+
+    def __init__(self, demands: Demands, is_over: IsOver) -> None:
+        self.demands, self.is_over = demands, is_over
+        # What is empty costs nothing in an object of its own, and would never end the search for larger sizes.
+        self.alive = [[i for i in alive if demands.amounts[i]] for alive in demands.alive]
+        self.new = [[i for i in alive if demands.first[i] == t] for t, alive in enumerate(self.alive)]
+
+    def refused_at(self, sizes: tuple[int, ...], begin: int = 0, stop: int | None = None) -> int | None:
+        """Return the first live set that cannot be entered, from `begin` to before `stop`; None if all can."""
+        return self._run(sizes, begin, self.demands.n_sets if stop is None else stop, None)
+
+    def objects(self, sizes: tuple[int, ...]) -> Objects:
+        """Return the object of each buffer for sufficient sizes."""
+        layers: list[tuple[int | None, Layer]] = []
+        self._run(sizes, 0, self.demands.n_sets, layers)
+        classes = sorted(set(sizes), reverse=True)
+        state, chosen = next(iter(layers[-1][1])), dict[int, int]()
+        for i, layer in reversed(layers):
+            state, size = layer[state]
+            if i is not None and size is not None:
+                chosen[i] = size
+        where, free = [len(sizes) + i for i in range(len(self.demands))], dict[int, int]()
+        for i in sorted(chosen, key=lambda i: self.demands.first[i]):
+            same = (o for o, size in enumerate(sizes) if size == classes[chosen[i]])
+            where[i] = next(o for o in same if free.get(o, 0) <= self.demands.first[i])
+            free[where[i]] = self.demands.last[i]
+        return where
+
+    def _run(
+        self, sizes: tuple[int, ...], begin: int, stop: int, kept: list[tuple[int | None, Layer]] | None
+    ) -> int | None:
+        classes = [(size, len(list(same))) for size, same in groupby(sizes)]
+        states: Layer = {(): ((), None)}
+        for t in range(begin, stop):
+            ended: Layer = {}
+            for state in states:
+                ended.setdefault(state[bisect_right(state, (t, len(sizes))) :], (state, None))
+            states = self._kept(None, ended, kept)
+            for i in self.alive[t] if t == begin else self.new[t]:
+                states = self._kept(i, self._placed(i, states, classes), kept)
+                if not states:
+                    return t
+                if len(states) > _MOST_STATES or self.is_over():
+                    raise OutOfTimeError
+        return None
+
+    @staticmethod
+    def _kept(i: int | None, layer: Layer, kept: list[tuple[int | None, Layer]] | None) -> Layer:
+        if kept is not None:
+            kept.append((i, layer))
+        return layer
+
+    def _placed(self, i: int, states: Layer, classes: list[tuple[int, int]]) -> Layer:
+        amount, end = self.demands.amounts[i], self.demands.last[i]
+        layer: Layer = {}
+        for state in states:
+            used = [0] * len(classes)
+            for _, each in state:
+                used[each] += 1
+            for each, (size, count) in enumerate(classes):
+                if size < amount:
+                    break
+                if used[each] < count:
+                    longer = list(state)
+                    insort(longer, (end, each))
+                    layer.setdefault(tuple(longer), (state, each))
+        return layer
+
+
+def least_objects(demands: Demands, most: int, is_over: IsOver) -> tuple[int, Objects | None]:
+    """Return a lower bound on the sum, and objects that reach it if they are below `most` and found in time.
+
+    Without objects, a bound of `most` is the proof that nothing is less. Ratios are left out of account.
+    """
+    sweep, first = Sweep(demands, is_over), tuple(filter(None, demands.least))
+    waiting, seen = [(sum(first), first)], {first}
+    walls: list[tuple[tuple[float, ...], list[int]]] = []
+    bound = sum(first)
+    while waiting and waiting[0][0] < most:
+        bound, sizes = heappop(waiting)
+        there = next((there for above, there in walls if _is_below(sizes, above)), None)
+        if there is None:
+            try:
+                if (at := sweep.refused_at(sizes)) is None:
+                    return bound, sweep.objects(sizes)
+                there = _sizes_of(demands, _latest_begin(sweep, sizes, at), at)
+            except OutOfTimeError:
+                return bound, None
+            above = tuple(next((each - 1 for each in there if each > size), inf) for size in sizes)
+            walls = [*walls[1 - _MOST_WALLS :], (above, there)]
+        for larger in _larger(sizes, there):
+            if larger not in seen and sum(larger) < most:
+                seen.add(larger)
+                heappush(waiting, (sum(larger), larger))
+    return most, None
+
+
+def _is_below(sizes: tuple[int, ...], above: tuple[float, ...]) -> bool:
+    return len(sizes) <= len(above) and all(size <= top for size, top in zip(sizes, above, strict=False))
+
+
+def _latest_begin(sweep: Sweep, sizes: tuple[int, ...], at: int) -> int:
+    """Return the latest live set from which the one at `at` is still refused."""
+    low, high = 0, at
+    while low < high:
+        middle = (low + high + 1) // 2
+        if sweep.refused_at(sizes, middle, at + 1) is None:
+            high = middle - 1
+        else:
+            low = middle
+    return low
+
+
+def _sizes_of(demands: Demands, begin: int, at: int) -> list[int]:
+    """Return the ascending sizes of the buffers alive in a stretch of live sets."""
+    return sorted({demands.amounts[i] for alive in demands.alive[begin : at + 1] for i in alive} - {0})
+
+
+def _larger(sizes: tuple[int, ...], there: list[int]) -> list[tuple[int, ...]]:
+    """Return the next larger sizes: one object grown to the next size in a stretch, or an additional one."""
+    placed_sizes = [tuple(sorted((*sizes, there[0]), reverse=True))]
+    for k, size in enumerate(sizes):
+        if (k == 0 or sizes[k - 1] != size) and there[-1] > size:
+            grown = there[bisect_right(there, size)]
+            placed_sizes.append(tuple(sorted((*sizes[:k], grown, *sizes[k + 1 :]), reverse=True)))
+    return placed_sizes

@@ -1,0 +1,159 @@
+"""Shared objects of the least sum: heuristics, the exact sweep, partitions of few buffers, local search."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import exp
+
+from memplan.extensions.objects.demands import Demands, IsOver, Objects, demands, groups
+from memplan.extensions.objects.live_set_sweep import least_objects
+from memplan.extensions.objects.ways import tried
+
+_MOST_STEPS = 300_000
+"""The most placements in partitions before local search continues, about 2 s."""
+_MOST_MOVES, _HEAT = 40_000, 0.02
+"""The moves of a local search, 3 s for 200 buffers, and the relative worsening allowed at first."""
+
+
+@dataclass(frozen=True)
+class FoundObjects:
+    """The best objects of some demands, the bound on their sum, and the result of each heuristic."""
+
+    cost: int
+    where: Objects
+    bound: int
+    by: str
+    ways: Mapping[str, int]
+
+
+def search(found: Demands, is_over: IsOver, is_late: IsOver) -> FoundObjects:
+    """Return objects of a small sum, the least if `cost` equals `bound`.
+
+    `is_late` says when the sweep has had its share, `is_over` when there is no time.
+    """
+    ways = tried(found, is_over)
+    by, (cost, where) = min(ways.items(), key=lambda way: way[1][0])
+    bound, better = least_objects(found, cost if found.is_plain else cost + 1, is_late)
+    # Where sides or ratios count, the objects of the sweep are of the areas alone, and may not hold what is in them.
+    if better is not None and (least := found.cost(better)) is not None and least < cost:
+        cost, where, by = least, better, "sweep"
+    if cost > bound and not found.is_plain:
+        is_all, parts = _partitions(found, cost, is_late)
+        if parts is not None:
+            cost, where, by = found.cost(parts) or 0, parts, "partitions"
+        bound = cost if is_all else bound
+    if cost > bound:
+        moved = _local_search(found, where, bound, is_over)
+        if (less := found.cost(moved) or 0) < cost:
+            cost, where, by = less, moved, "local-search"
+    return FoundObjects(cost, where, min(bound, cost), by, {name: value for name, (value, _) in ways.items()})
+
+
+def search_kinds(
+    lifetimes: Sequence[tuple[int, int]],
+    sides: Sequence[tuple[int, int]],
+    kinds: Sequence[object],
+    ratio: int | None,
+    clocks: tuple[IsOver, IsOver],
+) -> FoundObjects:
+    """Return the objects of buffers of several kinds, which never share; object numbers continue."""
+    where, by, cost, bound, made = [0] * len(kinds), list[str](), 0, 0, 0
+    ways: dict[str, int] = {}
+    for kind in dict.fromkeys(kinds):
+        rows = [i for i, each in enumerate(kinds) if each == kind]
+        each = search(demands([lifetimes[i] for i in rows], [sides[i] for i in rows], ratio), *clocks)
+        ways = {name: ways.get(name, 0) + each.ways[name] for name in each.ways if by == [] or name in ways}
+        for members in groups(each.where):
+            for i in members:
+                where[rows[i]] = made
+            made += 1
+        cost, bound = cost + each.cost, bound + each.bound
+        by.append(each.by)
+    return FoundObjects(cost, where, bound, " and ".join(dict.fromkeys(by)), ways)
+
+
+def _partitions(found: Demands, most: int, is_late: IsOver) -> tuple[bool, Objects | None]:
+    """Try all partitions in time order that cost less than `most`.
+
+    Returns whether that were all, and the best objects, if any cost less.
+    """
+    order = sorted(range(len(found)), key=lambda i: (found.first[i], -found.amounts[i]))
+    objects: list[list[int]] = []
+    best: Objects | None = None
+    steps = 0
+
+    def place(k: int, cost: int) -> None:
+        nonlocal most, best, steps
+        steps += 1
+        if cost >= most or steps > _MOST_STEPS or (not steps % 1000 and is_late()):
+            steps += _MOST_STEPS * (cost < most)
+            return
+        if k == len(order):
+            most, best = cost, [0] * len(order)
+            for o, members in enumerate(objects):
+                for i in members:
+                    best[i] = o
+            return
+        i, alike = order[k], set[tuple[int, ...]]()
+        objects.append([])
+        for members in objects:
+            # Objects that are free and that hold the same extremes are one and the same to what follows.
+            sides = (found.width, found.height) if members else ()
+            key = tuple(extreme(side[j] for j in members) for extreme in (max, min) for side in sides)
+            if key in alike or any(found.last[j] > found.first[i] for j in members):
+                continue
+            alike.add(key)
+            old, new = found.amount(members), found.amount([*members, i])
+            if new is not None:
+                members.append(i)
+                place(k + 1, cost + new - (old or 0))
+                members.pop()
+        objects.pop()
+
+    place(0, 0)
+    return steps <= _MOST_STEPS, best
+
+
+def _local_search(found: Demands, where: Objects, bound: int, is_over: IsOver) -> Objects:
+    """Return objects of a smaller sum, by random exchanges that become ever stricter."""
+    chance, at = random.Random(0), list(where)
+    held = {o: {i for i, each in enumerate(at) if each == o} for o in set(at)}
+    amounts = {o: found.amount([*members]) or 0 for o, members in held.items()}
+    total = least = sum(amounts.values())
+    best = list(at)
+    for step in range(_MOST_MOVES):
+        if least <= bound or (not step % 64 and is_over()):
+            break
+        i = chance.randrange(len(at))
+        mine, other = at[i], chance.choice([*held]) if chance.random() < 0.95 else max(held) + 1
+        if mine == other:
+            continue
+        there = held.get(other, set())
+        if chance.random() < 0.5:
+            out, back = {i}, {j for j in there if found.meet(i, j)}
+        else:
+            cut = found.first[i]
+            out, back = ({j for j in some if found.first[j] >= cut} for some in (held[mine], there))
+        after = {mine: held[mine] - out | back, other: there - back | out}
+        pairs = ((held[mine] - out, back), (there - back, out))
+        if any(found.meet(j, k) for stay, come in pairs for j in stay for k in come):
+            continue
+        changed = {o: found.amount([*members]) for o, members in after.items()}
+        if None in changed.values():
+            continue
+        new = total - amounts[mine] - amounts.get(other, 0) + sum(each or 0 for each in changed.values())
+        heat = _HEAT * least * (1 - step / _MOST_MOVES) + 1e-9
+        if new > total and chance.random() >= exp((total - new) / heat):
+            continue
+        total = new
+        for o, members in after.items():
+            held[o], amounts[o] = members, changed[o] or 0
+            if not members:
+                del held[o], amounts[o]
+            for j in members:
+                at[j] = o
+        if total < least:
+            least, best = total, list(at)
+    return best

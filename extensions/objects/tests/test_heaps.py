@@ -1,0 +1,135 @@
+"""Heaps of at most so many bytes: as few as all ways to deal buffers out need, verified, and what is refused."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from itertools import combinations, product
+from pathlib import Path
+from typing import Any
+
+import pytest
+from memplan.extensions.objects import heaps
+from memplan.extensions.objects.heaps import plan_in_heaps
+
+import memplan
+from memplan import OptionError, Plan, PlanOptions, Problem, ProblemError, plan, read_problem
+from memplan.questions.capability import Control
+from memplan.questions.plan.answers import plan_lines, problem_in_heaps
+from memplan.planner.errors import TimeOverError
+from memplan.planner.verify.verifier import verify
+from tests.support.applications import least_peak
+
+EXAMPLES = Path(__file__).parents[3] / "examples"
+
+
+def drawn(seed: int) -> tuple[Problem, int]:
+    """Draw five buffers, and a size of heaps that each of them fits."""
+    chance = random.Random(seed)
+    rows: list[dict[str, Any]] = []
+    for k in range(5):
+        start = chance.randrange(4)
+        rows.append({"id": str(k), "size": chance.randint(1, 9), "start": start, "end": start + chance.randint(1, 4)})
+    return Problem(buffers=rows), max(row["size"] for row in rows) + chance.randrange(5)
+
+
+def fewest(problem: Problem, size: int) -> int:
+    """Return the fewest heaps over all ways to deal the buffers out."""
+    rows = {str(row.id): row for row in problem.buffers}
+    lives = {name: (row.start or 0, row.end or 0) for name, row in rows.items()}
+    meeting = (p for p in combinations(rows, 2) if max(lives[n][0] for n in p) < min(lives[n][1] for n in p))
+    pairs = {frozenset(pair) for pair in meeting}
+    for count in range(1, len(rows) + 1):
+        for dealt in product(range(count), repeat=len(rows)):
+            parts = [{n: rows[n].size for n, heap in zip(rows, dealt, strict=True) if heap == k} for k in range(count)]
+            if all(least_peak(part, pairs) <= size for part in parts):
+                return count
+    raise AssertionError
+
+
+def in_heaps(problem: Problem, limit: int, time_limit_s: float) -> Plan:
+    return plan(problem, options=PlanOptions(heaps=limit, time_limit_s=time_limit_s))
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_the_number_of_heaps_is_the_least_by_brute_force(seed: int) -> None:
+    problem, size = drawn(seed)
+    found = in_heaps(problem, size, 5)
+    assert found.heaps is not None
+    assert len(found.pools) == found.heaps.least == fewest(problem, size)
+    used = [pool.used or 0 for pool in found.pools]
+    assert max(used) <= size
+    assert sum(used) == (found.peak or 0) >= (found.lower_bound or 0)
+    assert memplan.verify(problem, found).valid
+
+
+def test_a_network_in_two_heaps_takes_no_more_than_in_one() -> None:
+    found = in_heaps(read_problem(EXAMPLES / "mobilenet_v2.csv"), 1204224, 10)
+    assert (found.status, [pool.used for pool in found.pools]) == ("optimal", [1204224, 301056])
+    assert ", found by heaps" in next(plan_lines(found))
+    assert "2 heaps of at most 1,204,224 bytes, no fewer are enough" in list(plan_lines(found))
+
+
+def test_too_few_heaps_are_refuted_even_if_live_sets_would_fit() -> None:
+    rows = [{"id": k, "size": 3, "start": k, "end": k + 2} for k in range(4)]
+    ring = Problem(buffers=[*rows, {"id": 4, "size": 3, "lifetimes": [[0, 1], [4, 5]]}])
+    found = in_heaps(ring, 3, 2)
+    assert found.heaps is not None
+    assert (len(found.pools), found.heaps.least) == (3, 3)
+
+
+@pytest.mark.parametrize("fields", [{}, {"alignment": 8}])
+def test_buffers_of_no_bytes_are_one_heap(fields: dict[str, int]) -> None:
+    found = in_heaps(Problem(buffers=[{"id": "a", "size": 0, "start": 0, "end": 1, **fields}]), 1, 2)
+    assert (found.status, found.peak, found.gap, len(found.pools)) == ("optimal", 0, None, 1)
+    assert "1 heap of at most 1 byte, no fewer are enough" in list(plan_lines(found))
+
+
+@pytest.mark.parametrize(
+    ("fields", "limit", "error", "message"),
+    [
+        ({}, 4, ProblemError, "heaps: must be of at least the largest buffer"),
+        ({"pools": [{"name": "a"}, {"name": "b"}]}, 9, OptionError, "must be for problems of one pool"),
+        ({"pools": [{"reserved": [[0, 1]]}]}, 9, ProblemError, "must be of a problem without reserved"),
+        ({"no_cross": 5}, 10, ProblemError, "heaps: must be of a problem without no_cross"),
+    ],
+)
+def test_rules_that_heaps_do_not_support_are_refused(
+    fields: Any, limit: int, error: type[Exception], message: str
+) -> None:
+    rules = {name: fields[name] for name in fields if name != "pools"}
+    row = {"id": "a", "size": 8, "start": 0, "end": 1, **rules}
+    problem = Problem(buffers=[row], pools=fields.get("pools", []))
+    with pytest.raises(error, match=message):
+        plan(problem, options=PlanOptions(heaps=limit))
+
+
+@pytest.mark.parametrize("limit_s", [0.001, 0.05, 0.5])
+def test_heaps_found_before_the_time_limit_are_reported(limit_s: float) -> None:
+    rng = random.Random(1)
+    starts = [rng.randrange(300) for _ in range(300)]
+    rows = [
+        {"id": k, "size": rng.randrange(1, 3000), "start": start, "end": start + rng.randrange(1, 80)}
+        for k, start in enumerate(starts)
+    ]
+    problem, noted = Problem.model_validate({"buffers": rows}), list[Plan]()
+    found = plan_in_heaps(problem, 9000, replace(Control.of(limit_s), note=noted.append))
+    for each in (noted[0], found):
+        assert (each.status, max(pool.used or 0 for pool in each.pools) <= 9000) == ("feasible", True)
+        assert verify(problem_in_heaps(problem, each), each) == ()
+
+
+def test_repeated_runs_with_counted_work_give_the_same_heaps() -> None:
+    problem = read_problem(EXAMPLES / "problems" / "minimalloc" / "K.1048576.csv")
+    options = PlanOptions(heaps=858_112, time_limit_s=0.1, deterministic=True)
+    first, second = (plan(problem, options=options) for _ in range(2))
+    assert first.placements == second.placements
+
+
+def test_heaps_not_found_in_time_are_reported_as_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(heaps, "_FIRST_FIT", 0)
+    monkeypatch.setattr(heaps, "_behind_walls", lambda *_: None)
+    monkeypatch.setattr(heaps, "_part", lambda *_, **__: Plan(status="unknown"))
+    problem, size = drawn(1)
+    with pytest.raises(TimeOverError, match=r"time_limit_s: must be enough for heaps, got as far as \d+ of them"):
+        in_heaps(problem, size, 1)

@@ -1,0 +1,230 @@
+"""The heuristics of other systems, rule by rule, as references and starting points.
+
+Sources: TFLite's GPU delegate (tensorflow/lite/delegates/gpu/common/memory_management) and Pisarchyk and Lee,
+"Efficient Memory Management for Deep Neural Net Inference" (2020): by size, by size nearest in time, by breadth, in the
+order of time with the closest size, equal sizes only, and the cheapest flow. ExecuTorch's Vulkan delegate takes objects
+by size, too. Relay's storage tokens and textures are `memplan.extensions.tvm.files.relay_tokens`.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections.abc import Callable, Iterable, Mapping
+
+import numpy as np
+
+from memplan.extensions.tvm.files.relay_tokens import FreeTextures, FreeTokens, Token
+from memplan.extensions.objects.demands import MOST_AMOUNT, Demands, IsOver, Objects
+
+_MOST_IN_A_FLOW = 600
+"""The most buffers in a flow, which takes n^3 steps, 1 s for this many."""
+
+
+class _Filled:
+    """Objects under construction: the sorted lifetimes and extreme sides of each."""
+
+    def __init__(self, demands: Demands) -> None:
+        self.demands, self.where = demands, [-1] * len(demands)
+        self.spans, self.sides = list[list[tuple[int, int]]](), list[tuple[int, int, int, int]]()
+
+    def free(self, i: int) -> list[int]:
+        """Return the objects that a buffer may use."""
+        return [o for o in range(len(self.spans)) if self.idle(o, i) >= 0 and self._grown(o, i) is not None]
+
+    def idle(self, o: int, i: int) -> int:
+        """Return the shortest idle time between a buffer and another in an object; negative if they overlap."""
+        first, last, spans = self.demands.first[i], self.demands.last[i], self.spans[o]
+        k = bisect_left(spans, (first, last))
+        before = [first - spans[k - 1][1]] if k else []
+        after = [spans[k][0] - last] if k < len(spans) else []
+        return min(before + after)
+
+    def size(self, o: int) -> int:
+        """Return the current size of an object."""
+        return self.sides[o][0] * self.sides[o][1]
+
+    def growth(self, o: int, i: int) -> int:
+        """Return how much a buffer enlarges an object."""
+        grown = self._grown(o, i)
+        assert grown is not None  # the object is free
+        return grown[0] * grown[1] - self.size(o)
+
+    def put(self, i: int, o: int | None) -> None:
+        """Put a buffer into an object, by default a new one."""
+        if o is None:
+            o = len(self.spans)
+            self.spans.append([])
+            self.sides.append((0, 0, MOST_AMOUNT, MOST_AMOUNT))
+        self.sides[o] = self._grown(o, i) or self.sides[o]
+        insort(self.spans[o], (self.demands.first[i], self.demands.last[i]))
+        self.where[i] = o
+
+    def _grown(self, o: int, i: int) -> tuple[int, int, int, int] | None:
+        """Return the sides of an object with another buffer, None if the ratio forbids it."""
+        w, h, ratio = self.demands.width[i], self.demands.height[i], self.demands.ratio
+        wide, high, narrow, low = self.sides[o]
+        wide, high, narrow, low = max(wide, w), max(high, h), min(narrow, w), min(low, h)
+        is_refused = ratio is not None and (wide > ratio * narrow or high > ratio * low)
+        return None if is_refused else (wide, high, narrow, low)
+
+
+def _by_size(demands: Demands) -> Iterable[int]:
+    return sorted(range(len(demands)), key=lambda i: -demands.amounts[i])
+
+
+def _in_time(demands: Demands) -> list[int]:
+    return sorted(range(len(demands)), key=lambda i: (demands.first[i], -demands.amounts[i]))
+
+
+def by_size(demands: Demands) -> Objects:
+    """Assign the largest first, each to the first free object."""
+    filled = _Filled(demands)
+    for i in _by_size(demands):
+        filled.put(i, next(iter(filled.free(i)), None))
+    return filled.where
+
+
+def by_size_nearest(demands: Demands) -> Objects:
+    """Assign the largest first, each to the free object with the shortest idle time around it."""
+    filled = _Filled(demands)
+    for i in _by_size(demands):
+        filled.put(i, min(filled.free(i), key=lambda o: filled.idle(o, i), default=None))
+    return filled.where
+
+
+def by_breadth(demands: Demands) -> Objects:
+    """Assign live set by live set, the heaviest first, each buffer to the smallest sufficient free object.
+
+    Where none is, the largest one grows.
+    """
+    filled, amounts = _Filled(demands), demands.amounts
+    for alive in sorted(demands.alive, key=lambda alive: -sum(amounts[i] for i in alive)):
+        for i in alive:
+            if filled.where[i] < 0:
+                free = filled.free(i)
+                enough = [o for o in free if filled.growth(o, i) == 0]
+                filled.put(i, min(enough, key=filled.size) if enough else max(free, key=filled.size, default=None))
+    return filled.where
+
+
+def in_order(demands: Demands) -> Objects:
+    """Assign in time order, each to the free object of the closest size."""
+    filled = _Filled(demands)
+    for i in _in_time(demands):
+        filled.put(i, min(filled.free(i), key=lambda o: abs(filled.size(o) - demands.amounts[i]), default=None))
+    return filled.where
+
+
+def equal_sizes(demands: Demands) -> Objects:
+    """Assign in time order, each to a free object of exactly its sides."""
+    filled = _Filled(demands)
+    for i in _in_time(demands):
+        sides = demands.width[i], demands.height[i]
+        same = (o for o in filled.free(i) if filled.sides[o][:2] == sides)
+        filled.put(i, next(same, None))
+    return filled.where
+
+
+def least_growth(demands: Demands) -> Objects:
+    """Assign in time order, each to the free object that grows least, then the smallest; new if that is cheaper."""
+    return _growing(demands, _in_time(demands))
+
+
+def least_growth_by_size(demands: Demands) -> Objects:
+    """Assign the largest first, each to the free object that grows least, then the smallest; new if that is cheaper."""
+    return _growing(demands, _by_size(demands))
+
+
+def _growing(demands: Demands, order: Iterable[int]) -> Objects:
+    filled = _Filled(demands)
+    for i in order:
+        best = min(((filled.growth(o, i), filled.size(o), o) for o in filled.free(i)), default=None)
+        filled.put(i, None if best is None or best[0] >= max(1, demands.amounts[i]) else best[2])
+    return filled.where
+
+
+def flow(demands: Demands) -> Objects | None:
+    """Return chains of reuse with the least total growth in size; None for too many buffers."""
+    n = len(demands)
+    if n > _MOST_IN_A_FLOW or not demands.is_plain:
+        return None
+    size = np.array(demands.amounts, dtype=np.float64)
+    after = np.array(demands.last)[:, None] <= np.array(demands.first)[None, :]
+    # Row i hands its object on to column j; a column that is paired with no such row pays for a new object.
+    before = _assigned(-np.where(after, np.minimum(size[:, None], size[None, :]), 0.0).T)
+    where = list(range(n))
+    for j in _in_time(demands):
+        if after[before[j], j]:
+            where[j] = where[before[j]]
+    return where
+
+
+def _assigned(cost: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> list[int]:
+    """Return the column of each row in a least-cost assignment (Jonker and Volgenant: augmenting paths)."""
+    n = len(cost)
+    u, v = np.zeros(n), np.zeros(n + 1)
+    row_of = np.full(n + 1, -1)
+    for i in range(n):
+        row_of[n], at = i, n
+        least, way = np.full(n, np.inf), np.full(n, n)
+        used = np.zeros(n + 1, dtype=np.bool_)
+        while row_of[at] >= 0:
+            used[at], row = True, int(row_of[at])
+            reduced = cost[row] - u[row] - v[:n]
+            nearer = ~used[:n] & (reduced < least)
+            least[nearer], way[nearer] = reduced[nearer], at
+            following = int(np.where(used[:n], np.inf, least).argmin())
+            step = least[following]
+            u[row_of[used]] += step
+            v[used] -= step
+            least[~used[:n]] -= step
+            at = following
+        while at != n:
+            row_of[at], at = row_of[way[at]], int(way[at])
+    objects = [0] * n
+    for column, row in enumerate(row_of[:n].tolist()):
+        objects[row] = column
+    return objects
+
+
+def relay(demands: Demands) -> Objects:
+    """Assign as Relay's storage tokens or textures do."""
+    free: FreeTokens | FreeTextures = FreeTextures() if max(demands.height, default=1) > 1 else FreeTokens()
+    where, held, made = [-1] * len(demands), dict[int, Token](), 0
+    events = [(t, True, i) for i, t in enumerate(demands.first)] + [(t, False, i) for i, t in enumerate(demands.last)]
+    for _, is_start, i in sorted(events):
+        if not is_start:
+            free.put(held.pop(i))
+            continue
+        width, height = demands.width[i], demands.height[i]
+        token = free.take(width, height)
+        if token is None:
+            token, made = Token(made, width, height), made + 1
+        held[i], where[i] = token, token.storage
+    return where
+
+
+WAYS: Mapping[str, Callable[[Demands], Objects | None]] = {
+    "by-size": by_size,
+    "by-size-nearest": by_size_nearest,
+    "by-breadth": by_breadth,
+    "in-order": in_order,
+    "equal-sizes": equal_sizes,
+    "flow": flow,
+    "relay": relay,
+    "least-growth": least_growth,
+    "least-growth-by-size": least_growth_by_size,
+}
+"""The heuristics by their names in answers."""
+
+
+def tried(demands: Demands, is_over: IsOver) -> dict[str, tuple[int, Objects]]:
+    """Return the results of the heuristics; the first always runs, the others while there is time."""
+    results: dict[str, tuple[int, Objects]] = {}
+    for name, way in WAYS.items():
+        if results and is_over():
+            break
+        where = way(demands)
+        if where is not None and (cost := demands.cost(where)) is not None:
+            results[name] = cost, where
+    return results

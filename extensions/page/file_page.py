@@ -1,0 +1,203 @@
+"""The file page: one HTML file with scripts, styles and views of plans, which needs no network."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+import json
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from itertools import pairwise
+from typing import Any
+
+from memplan.questions.verify.verify import verdict_on
+from memplan.planner.errors import counted
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
+from memplan.planner.verify.places import MOST_PAIRS
+from memplan.planner.foreign.program_names import NO_NAMES, ProgramNames
+
+_LISTED = 200
+"""The most violations listed on a page."""
+_NOT_SHOWN = {"proof", "shared", "bank_clashes", "findings", "options", "others"}
+"""The claims of a plan that pages omit."""
+
+
+def plan_view(
+    problem: Problem,
+    plan: Plan,
+    *,
+    title: str = "plan",
+    names: ProgramNames = NO_NAMES,
+    most_pairs: int = MOST_PAIRS,
+) -> dict[str, Any]:
+    """Return the view of a plan: problem and plan in the wire format, and the verdict of `verify`.
+
+    Where buffers could lie is found unless more than `most_pairs` pairs of them would be compared. What is drawn
+    follows from the rows (`static/plan_model.js`), as for problems and plans that are dropped on a page.
+    """
+    verdict = verdict_on(problem, plan, most_pairs=most_pairs)
+    inspection = verdict.model_dump(mode="json", include={"valid", "violations", "claims", "pools", "places"})
+    inspection |= {"count": len(verdict.violations), "violations": inspection["violations"][:_LISTED]}
+    return {
+        "kind": "plan",
+        "title": title,
+        "problem": problem.model_dump(mode="json", exclude_defaults=True),
+        "plan": plan.model_dump(mode="json", exclude_none=True, exclude=_NOT_SHOWN),
+        "names": None if names == NO_NAMES else asdict(names),
+        "inspection": inspection,
+    }
+
+
+_FEW = 100
+"""The number of rows up to which columns are not packed."""
+_EXACT = 2**52
+"""Integers below this have exact differences and sums in doubles."""
+
+
+def packed_view(view: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a view with buffers and placements as columns, also in nested views."""
+    found = {name: _packed_part(part) for name, part in view.items()}
+    problem, plan = view.get("problem"), view.get("plan")
+    buffers = problem.get("buffers") if isinstance(problem, Mapping) else None
+    if problem is not None and buffers and len(buffers) >= _FEW:
+        ids = [row["id"] for row in buffers]
+        found["problem"] = {**problem, "buffers": packed_rows(buffers)}
+        if plan and [row["id"] for row in plan["placements"]] == ids:
+            found["plan"] = {**plan, "placements": packed_rows(plan["placements"], left_out="id")}
+    return found
+
+
+def _packed_part(part: Any) -> Any:
+    if isinstance(part, Mapping) and "kind" in part:
+        return packed_view(part)
+    if isinstance(part, (list, tuple)) and part and isinstance(part[0], Mapping) and "view" in part[0]:
+        return [{**each, "view": _packed_part(each["view"])} for each in part]
+    return part
+
+
+def packed_rows(rows: Sequence[Mapping[str, Any]], left_out: str = "") -> dict[str, Any]:
+    """Return rows as columns: `one` common value, the `values`, or the `steps` between integers.
+
+    What a row lacks is null. Of the column that is left out, the page takes the values of the buffers.
+    """
+    names = dict.fromkeys(name for row in rows for name in row)
+    columns = {name: _column([row.get(name) for row in rows]) for name in names if name != left_out}
+    return {"count": len(rows), "columns": columns}
+
+
+def _column(values: list[Any]) -> dict[str, Any]:
+    if all(value == values[0] for value in values):
+        return {"one": values[0]}
+    if any(type(value) is not int or abs(value) >= _EXACT for value in values):
+        return {"values": values}
+    steps = [values[0], *(after - before for before, after in pairwise(values))]
+    return {"steps": steps} if len(json.dumps(steps)) < len(json.dumps(values)) else {"values": values}
+
+
+STATIC: Traversable = files("memplan.extensions.page") / "static"
+"""The folder of the page's modules, styles and template."""
+MOST_TABS = 30
+"""The most plans on a page, limited by its line of tabs."""
+BUNDLE = "built/page.js"
+"""The script of a file page as one module, made by `lab/page_bundles.py` from the page's modules."""
+_LOADER = """\
+const packed = document.getElementById("script");
+const bytes = Uint8Array.from(atob(packed.textContent), (sign) => sign.charCodeAt(0));
+packed.remove();
+const unpacked = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+const texts = (await new Response(unpacked).text()).split("\\0");
+for (const [k, name] of ["style", "script"].entries()) {
+  const element = document.createElement(name);
+  if (k) element.type = "module";
+  element.textContent = texts[k];
+  document.head.append(element);
+}
+"""
+"""Unpacks and runs styles and script, which are compressed to a third for a few milliseconds of work."""
+_SLOW = 20_000
+"""The number of buffers from which a page shows its progress while loading."""
+
+
+def plan_page(problem: Problem, plan: Plan, *, title: str = "", names: ProgramNames = NO_NAMES) -> bytes:
+    """Return the file page of one plan, or of several plans in tabs, at most MOST_TABS."""
+    title = title or problem.name or "plan"
+    if plan.others is None:
+        return file_page(title, plan_view(problem, plan, names=names))
+    plans = (plan.model_copy(update={"others": None}), *plan.others.plans)
+    if len(plans) > MOST_TABS:
+        title += f" ({MOST_TABS} of {len(plans)} plans)"
+    paid = [{frozenset(pair) for pair in (*each.bank_clashes, *(row.buffers for row in each.reused))} for each in plans]
+    views = []
+    for k, each in enumerate(plans[:MOST_TABS]):
+        apart = f", {counted(len(paid[k] ^ paid[0]), 'pair')} from 1" if k else ""
+        views.append(plan_view(problem, each, title=f"{k + 1}: cost {each.cost:g}{apart}", names=names))
+    return file_page(title, *views)
+
+
+def file_page(title: str, *views: Mapping[str, Any]) -> bytes:
+    """Return the file page of views: HTML whose policy allows only its own scripts and styles.
+
+    Each view has a `kind`, which is a line in `static/main.js`, a `title`, and what the kind asks for. They lie in the
+    page as JSON, compressed, with its title: the page document.
+    """
+    buffers = sum(len(view["problem"]["buffers"]) for view in views if view.get("problem"))
+    document = {"title": title, "views": [packed_view(view) for view in views]}
+    style = _text("page.css") + _text("studies.css")
+    script = _text(BUNDLE)
+    policy = "; ".join(
+        (
+            "default-src 'none'",
+            f"script-src '{_hash(_LOADER)}' '{_hash(script)}'",
+            f"style-src '{_hash(style)}'",
+            "img-src data: blob:",
+            "base-uri 'none'",
+            "form-action 'none'",
+        )
+    )
+    page = _text("index.html")
+    for mark, put in (
+        ("<!-- policy -->", f'<meta http-equiv="Content-Security-Policy" content="{policy}">'),
+        ("<title>memplan</title>", f"<title>{html.escape(title)}</title>"),
+        ('<link rel="stylesheet" href="page.css">\n', ""),
+        ('<div id="page">', f'<div id="page">{f"<p>reading {buffers:,} buffers …</p>" if buffers >= _SLOW else ""}'),
+        (
+            '<script type="module" src="main.js"></script>',
+            _held("document", zlib.compress(json.dumps(document, separators=(",", ":")).encode(), 6))
+            + _held("script", zlib.compress(f"{style}\0{script}".encode(), 9))
+            + f'<script type="module">{_LOADER}</script>',
+        ),
+    ):
+        before, old, after = page.partition(mark)
+        if not old:
+            raise ValueError(f"index.html: must contain {mark}")
+        page = f"{before}{put}{after}"
+    return page.encode()
+
+
+def _held(name: str, data: bytes) -> str:
+    """Return bytes as inert data inside a page."""
+    return f'<script type="application/octet-stream" id="{name}">{base64.b64encode(data).decode()}</script>\n'
+
+
+def _text(name: str) -> str:
+    return (STATIC / name).read_text(encoding="utf-8")
+
+
+def _hash(text: str) -> str:
+    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
+
+
+_HEIGHT = 560
+
+
+def cell(problem: Problem, plan: Plan) -> bytes:
+    """Return HTML for a notebook cell: a sandboxed frame whose page cannot access the notebook."""
+    page = html.escape(plan_page(problem, plan).decode())
+    size = f'width="100%" height="{_HEIGHT}" style="border: 1px solid #8888; border-radius: 6px"'
+    frame = f'<iframe title="memplan plan" sandbox="allow-scripts allow-downloads" {size} srcdoc="{page}"></iframe>'
+    return frame.encode()

@@ -1,0 +1,197 @@
+"""The pages of studies (frontiers, orders, cascades), whose points open plans; and peaks over symbols."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from memplan.api.reports.views import ChartAxis, ChartPoint
+from memplan.extensions.cascade.answer import CascadeAnswer, CascadePoint
+from memplan.extensions.cascade.regions.regions import held_name, whole_name
+from memplan.questions.explain.explain import ExplainAnswer
+from memplan.questions.explain.lines import change_text
+from memplan.questions.explain.values import OrderRepair, Repair
+from memplan.extensions.networks.order.answer import OrderAnswer, RecomputedPoint
+from memplan.extensions.schedule.answer import ScheduleAnswer
+from memplan.extensions.shapes.shapes import ShapesAnswer
+from memplan.planner.errors import counted
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
+from memplan.planner.operations.graph import OperationGraph
+from memplan.planner.operations.order_check import bytes_along
+from memplan.solvers.portfolio.solve import solve
+from memplan.planner.foreign.program_names import NO_NAMES, NamedTime, ProgramNames
+from memplan.extensions.page.file_page import MOST_TABS, file_page, plan_view
+
+_MOST_BUFFERS = 2_000_000
+_PLANNED_S = 1.0
+"""The time for a plan of a problem that fits."""
+_MOST_PAIRS = 50_000
+"""The most buffer pairs compared for one plan on a page with many plans."""
+
+
+def chart_page(
+    title: str, x: ChartAxis, y: ChartAxis, points: Sequence[ChartPoint], base: ChartPoint | None = None, **more: Any
+) -> bytes:
+    """Return the file page of a chart, including the plans of its points up to two million buffers.
+
+    Where all is measured by a `base`, the chart opens at the point that costs no more than needed.
+    """
+    held, rows = 0, []
+    for point in points:
+        row: dict[str, Any] = {"x": point.x, "y": point.y, "label": point.label, "status": point.status}
+        row |= {"bound": point.bound, "view": None} | point.stripes
+        if point.problem is not None and point.plan is not None and len(point.plan.placements):
+            held += len(point.problem.buffers)
+            if held <= _MOST_BUFFERS:
+                row["view"] = plan_view(
+                    point.problem, point.plan, title=point.label, names=point.names, most_pairs=_MOST_PAIRS
+                )
+        rows.append(row)
+    axes = {"x": {"name": x.name, "unit": x.unit}, "y": {"name": y.name, "unit": y.unit}}
+    if base is not None:
+        more |= {"opens": "free", "base": {"x": base.x, "y": base.y, "name": base.label}}
+    return file_page(title, {"kind": "chart", "title": title, **axes, "points": rows, **more})
+
+
+def shapes_page(title: str, answer: ShapesAnswer) -> bytes:
+    """Return the page of a plan for all values: peak and bound over each symbol, and the plan at any values."""
+    parts = {"symbols", "alignment", "ids", "lifetimes", "sizes", "size_of", "programs", "bound"}
+    known = answer.model_dump(mode="json", include=parts) if answer.programs and not answer.views else None
+    curves = [curve.model_dump(mode="json") for curve in answer.curves]
+    return file_page(title, *({"kind": "curve", "title": one["symbol"], **one, "all": known} for one in curves))
+
+
+def schedule_page(title: str, answer: ScheduleAnswer) -> bytes:
+    """Return the page of a schedule: fast memory over steps, step times, and the use of the link."""
+    shown = answer.model_dump(mode="json", exclude={"regions"})
+    return file_page(title, {"kind": "schedule", "title": title, "answer": shown})
+
+
+def explain_page(title: str, problem: Problem, answer: ExplainAnswer) -> bytes:
+    """Return the page of an explanation: what does not fit, or a plan, and the plan of each repair in a tab."""
+    if answer.status == "fits":
+        plan = solve(problem, time_limit_s=_PLANNED_S)
+    else:
+        plan = Plan(status=answer.status, stop_reason=answer.stop_reason, explanation=answer.explanation)
+    repairs = answer.repairs.repairs if answer.repairs else ()
+    operations = answer.repairs.of_operations.repairs if answer.repairs and answer.repairs.of_operations else ()
+    rows: list[tuple[str, Repair | OrderRepair]] = [(each.kind, each) for each in operations]
+    rows = [*((" and ".join(map(change_text, each.changes)), each) for each in repairs), *rows]
+    views = [plan_view(problem, plan, title="as given")]
+    for text, each in rows:
+        if each.problem is not None and each.plan is not None:
+            views.append(plan_view(each.problem, each.plan, title=text, most_pairs=_MOST_PAIRS))
+    return file_page(title, *views[:MOST_TABS])
+
+
+def recompute_page(title: str, answer: OrderAnswer) -> bytes:
+    """Return the page of programs with recomputation: extra cost over the peak."""
+    graph, frontier = answer.graph, answer.recomputed
+    assert graph is not None, "an answer of this machine's own has its graph"
+    assert frontier is not None
+    placed = [point.placed for point in frontier.points if point.placed is not None]
+    points = [
+        ChartPoint(
+            point.peak,
+            100 * point.extra_cost / frontier.cost if frontier.cost else point.extra_cost,
+            _label(point),
+            point.status,
+            None,
+            made.problem,
+            made.plan,
+            _in_steps(graph, point) if point.steps else _along(graph, point.order, made.problem),
+        )
+        for point, made in zip(frontier.points, placed, strict=True)
+    ]
+    cost = ChartAxis("extra cost, % of all" if frontier.cost else "extra cost", "number")
+    return chart_page(title, ChartAxis("peak"), cost, points, points[0])
+
+
+def _label(point: RecomputedPoint) -> str:
+    sent = sum(step.kind == "send" for step in point.steps)
+    count = len(point.clones)
+    runs = f"{counted(count, 'operation')} run{'s' if count == 1 else ''} again" if count else "nothing runs again"
+    return runs + (f", {counted(sent, 'tensor')} sent" if sent else "")
+
+
+def _in_steps(graph: OperationGraph, point: RecomputedPoint) -> ProgramNames:
+    """Return the names of operations and of transfers as times."""
+    words = (
+        _name(graph, step.what) if step.kind == "run" else f"{step.kind} tensor {step.what}" for step in point.steps
+    )
+    return ProgramNames(steps=tuple(NamedTime(at, word) for at, word in enumerate(words)))
+
+
+def order_page(title: str, answer: OrderAnswer) -> bytes:
+    """Return the page of an order: live bytes before and after, moved operations, and the plan."""
+    graph, placed = answer.graph, answer.placed
+    assert graph is not None, "an answer of this machine's own has its graph"
+    assert placed is not None
+    order, given_order = answer.order, range(len(graph.ops))
+    names = _along(graph, order, placed.problem)
+    view = plan_view(placed.problem, placed.plan, title="the new order", names=names)
+    return file_page(
+        title,
+        {
+            "kind": "order",
+            "title": title,
+            "names": [_name(graph, k) for k in given_order],
+            "order": order,
+            "given": [int(each) for each in bytes_along(graph, list(given_order))],
+            "found": [int(each) for each in bytes_along(answer.ordered or graph, order)],
+            "status": answer.status,
+            "lower_bound": answer.lower_bound,
+            "moves": answer.moves,
+            "view": view if len(placed.plan.placements) else None,
+        },
+    )
+
+
+def cascade_page(title: str, result: CascadeAnswer) -> bytes:
+    """Return the page of cascades: multiplications over the peak, with stripes and plan of each point."""
+    layers = () if result.layers is None else (result.layers,)
+    points = list(map(_cascade_point, (*layers, *result.points), point_labels(result)))
+    ratio = ChartAxis("multiplications", "ratio")
+    base = points[0] if layers else None
+    graph = result.model_dump(mode="json", include={"operations", "tensors"})
+    return chart_page(title, ChartAxis("peak"), ratio, points, base, **graph)
+
+
+def point_labels(result: CascadeAnswer) -> list[str]:
+    """Return the labels of layers and points, numbered as for `--point`."""
+    return ["layer by layer", *(f"cascade {result.first + k}" for k in range(len(result.points)))]
+
+
+def _cascade_point(point: CascadePoint, label: str) -> ChartPoint:
+    stripes = point.model_dump(mode="json", include={"regions", "origins", "tensor_origins"})
+    made = (point.problem, point.plan, _roles(point), stripes)
+    return ChartPoint(point.peak, point.macs_ratio, label, point.plan.status, None, *made)
+
+
+def _roles(point: CascadePoint) -> ProgramNames:
+    """Return the role of each buffer: rolling or not, input or output of the network."""
+    graph = point.cascade.graph
+    rings = (
+        held_name(number, tensor)
+        for number, region in enumerate(point.regions)
+        for tensor, hold in region.holds.items()
+        if hold.mode == "roll"
+    )
+    role_of = dict.fromkeys(rings, "ring") | dict.fromkeys(map(whole_name, graph.kept), "output")
+    role_of |= dict.fromkeys(map(whole_name, graph.inputs), "input")
+    names = map(str, point.problem.buffers.ids)
+    return ProgramNames(roles=tuple(role_of.get(name, "temporary") for name in names))
+
+
+def _name(graph: OperationGraph, k: int) -> str:
+    row = graph.ops[k]
+    return row.name or row.kind or f"operation {k}"
+
+
+def _along(graph: OperationGraph, order: Sequence[int], problem: Problem) -> ProgramNames:
+    """Return operation names along time, for problems with one time step for each operation."""
+    ends = problem.buffers.end
+    if not len(ends) or int(ends.max()) > len(order) + 1:
+        return NO_NAMES
+    return ProgramNames(steps=tuple(NamedTime(at, _name(graph, k)) for at, k in enumerate(order)))

@@ -1,0 +1,128 @@
+"""Pages as files and in notebooks: what is in them, and what their policy allows."""
+
+from __future__ import annotations
+
+import base64
+import gc
+import hashlib
+import json
+import pickle
+import re
+import zlib
+from importlib.util import find_spec
+
+import pytest
+from memplan.extensions.page.file_page import plan_page
+
+from memplan import Buffer, Plan, Pool, Problem, read_plan, solve
+from memplan.planner.errors import OptionError
+from memplan.planner.model.plan import _PROBLEMS, problem_of
+
+PROBLEM = Problem(
+    buffers=[
+        Buffer(id="</script><b>bold", size=64, start=-5, end=3),
+        Buffer(id="view", size=8, start=0, end=2, alias_of="</script><b>bold", alias_offset=8),
+        Buffer(id="holes", size=1 << 60, lifetimes=((0, 1), (2, 4))),
+        Buffer(id="timeless", size=16),
+    ],
+    pools=[Pool(name="<sram>", size=1 << 62, reserved=((0, 64),), bank_size=32)],
+)
+
+
+def page() -> str:
+    return plan_page(PROBLEM, solve(PROBLEM), title="</title><script>").decode()
+
+
+def between(text: str, opening: str, end: str) -> str:
+    return text.partition(opening)[2].partition(end)[0]
+
+
+def script(text: str) -> str:
+    """Return what the page runs, which lies packed in it."""
+    return packed(text)[1]
+
+
+def packed(text: str) -> list[str]:
+    """Return the styles of a page and its script."""
+    return zlib.decompress(base64.b64decode(between(text, 'id="script">', "</script>"))).decode().split("\0")
+
+
+def source(text: str) -> str:
+    """Return the policy's source for a script or style."""
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+def test_the_content_security_policy_allows_exactly_the_included_script_and_style() -> None:
+    text = page()
+    found = re.search(r'Content-Security-Policy" content="([^"]+)"', text)
+    assert found is not None
+    loader, (style, own) = between(text, '<script type="module">', "</script>"), packed(text)
+    assert f"script-src {source(loader)} {source(own)}; style-src {source(style)};" in found[1]
+    assert found[1].startswith("default-src 'none'; ")
+
+
+def test_names_do_not_become_markup() -> None:
+    text = page()
+    assert "<b>bold" not in text
+    assert "<title>&lt;/title&gt;&lt;script&gt;</title>" in text
+
+
+def test_a_page_names_no_address_of_any_network() -> None:
+    text = page()
+    addresses = set(re.findall(r"https?://[^\s\"'`)]+", text + script(text)))
+    assert {address for address in addresses if "://www.w3.org/" not in address} == set()
+
+
+def test_a_page_contains_its_data_as_json() -> None:
+    document = json.loads(zlib.decompress(base64.b64decode(between(page(), 'id="document">', "</script>"))))
+    (view,) = document["views"]
+    assert [document["title"], view["kind"]] == ["</title><script>", "plan"]
+    assert Problem.model_validate(view["problem"]) == PROBLEM
+    assert [view["inspection"]["valid"], len(view["plan"]["placements"])] == [True, 4]
+
+
+SHOWN = Problem(
+    buffers=[
+        Buffer(id='</iframe>"<b>', size=64, start=0, end=3),
+        Buffer(id=2, size=48, lifetimes=((2, 5), (7, 8))),
+        Buffer(id="always", size=16),
+    ]
+)
+
+
+def test_columns_tell_sizes_and_times_where_the_problem_is_known() -> None:
+    plan = solve(SHOWN)
+    columns = plan.to_columns()
+    assert columns["id"] == [buffer.id for buffer in SHOWN.buffers]
+    assert columns["size"].tolist() == [64, 48, 16]
+    assert (columns["start"], columns["end"]) == ([0, 2, None], [3, 8, None])
+    alone = Plan.model_validate(plan.model_dump(mode="json"))
+    assert sorted(alone.to_columns()) == ["id", "offset", "pool"]
+    assert alone._repr_html_() is None
+    assert problem_of(read_plan(plan.model_dump_json().encode(), SHOWN)) is SHOWN
+
+
+def test_a_plan_is_compared_and_pickled_without_its_problem() -> None:
+    plan = solve(SHOWN)
+    assert plan == Plan.model_validate(plan.model_dump(mode="json"))
+    assert problem_of(pickle.loads(pickle.dumps(plan))) is None
+
+
+def test_the_problem_goes_when_the_plan_goes() -> None:
+    plan = solve(SHOWN)
+    key = id(plan)
+    assert key in _PROBLEMS
+    del plan
+    gc.collect()
+    assert key not in _PROBLEMS
+
+
+def test_a_data_frame_needs_pandas_and_says_so() -> None:
+    plan = solve(SHOWN)
+    if find_spec("pandas") is None:
+        with pytest.raises(
+            OptionError, match="to_dataframe: needs pandas: pip install pandas; to_columns does without"
+        ):
+            plan.to_dataframe()
+    else:
+        assert list(plan.to_dataframe().columns) == ["id", "pool", "offset", "size", "start", "end"]

@@ -1,0 +1,373 @@
+"""Corners in which a page once said what was not so, or broke: a table of problems and plans, read in a browser."""
+
+from __future__ import annotations
+
+import json
+import re
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from memplan.extensions.page.comparison import comparison_page
+from memplan.extensions.page.file_page import plan_page
+
+from memplan import Buffer, Plan, Pool, Problem, solve
+from memplan.api.reports.views import PlanOf
+from memplan.questions.check.difference import difference_of
+from memplan.questions.plan.baseline import Baseline
+from memplan.planner.model.problem_fields import ReuseCost
+from memplan.extensions.page.tests.browser import DROP, Tab, tab, wait_until
+
+pytestmark = pytest.mark.slow
+VIEWED = Problem(
+    buffers=[
+        Buffer(id="root", size=64, start=0, end=3),
+        Buffer(id="view", size=8, start=1, end=9, alias_of="root"),
+        Buffer(id="late", size=32, start=7, end=9),
+    ]
+)
+POOLS = Problem(
+    buffers=[
+        Buffer(id="a", size=1024, start=0, end=2, pools=("one", "two")),
+        Buffer(id="b", size=2048, start=0, end=2, pools=("two",)),
+    ],
+    pools=[Pool(name="one", size=4096), Pool(name="two", size=4096)],
+)
+LONE = Problem(buffers=[Buffer(id=k, size=100 + k, start=k, end=k + 3) for k in range(4)], pools=[Pool(size=1000)])
+TIMELESS = Problem(buffers=[Buffer(id=f"t{k}", size=64) for k in range(4)], conflicts=(("t0", "t1"), ("t1", "t2")))
+MIXED = Problem(
+    buffers=[Buffer(id=k, size=10, alignment=2) for k in range(4)] + [Buffer(id="big", size=2**61 + 2, start=0, end=1)],
+    conflicts=((0, 1), (1, 2)),
+)
+SHARED = Problem(
+    buffers=[Buffer(id="x", size=8192, start=0, end=4), Buffer(id="y", size=10240, start=0, end=4)],
+    may_share=(("x", "y"),),
+)
+PINNED = Problem(
+    buffers=[Buffer(id="low", size=50, start=0, end=4), Buffer(id="pin", size=50, start=0, end=4, offset=500)]
+)
+ALIGNED = Problem(
+    buffers=[
+        Buffer(id="p", size=10, start=0, end=3, offset=0),
+        Buffer(id="q", size=10, start=1, end=4, alignment=64),
+        Buffer(id="r", size=20, start=5, end=6),
+    ]
+)
+PADDED = Problem(buffers=[Buffer(id="n", size=10, start=0, end=2)], pools=[Pool(size=64, alignment=16)])
+TIGHT = Problem(
+    buffers=[Buffer(id="m", size=995, start=0, end=2), Buffer(id="o", size=2, start=0, end=1)], pools=[Pool(size=1000)]
+)
+PRICED = Problem(
+    buffers=[Buffer(id="c", size=64, start=0, end=2, traffic=100), Buffer(id="d", size=64, start=0, end=2, traffic=9)],
+    pools=[Pool(name="fast", size=64, cost=1), Pool(name="slow", size=4096, cost=8)],
+    objective="cost",
+)
+REUSED = Problem(
+    buffers=[Buffer(id="then", size=64, start=2, end=4), Buffer(id="first", size=64, start=0, end=2)],
+    pools=[Pool(size=96)],
+    reuse=(ReuseCost(pairs=(("then", "first"),), cost=7),),
+    objective="cost",
+)
+WIDE = Problem(
+    buffers=[Buffer(id=f"features/{k}/relu", size=25_690_111, start=0, end=4, alignment=24) for k in range(9)],
+    pools=[Pool(name="one", size=2**27), Pool(name="two", size=2**28)],
+)
+EQUAL = Problem(buffers=[Buffer(id=f"layer{k // 60}/op{k}", size=64, start=k, end=k + 2) for k in range(240)])
+
+
+def lifted(problem: Problem, by: int, **claims: Any) -> Plan:
+    """Return the best plan shifted upwards, with other claims."""
+    rows = [row | {"offset": int(row["offset"]) + by} for row in solve(problem).placements.rows()]
+    return Plan.model_validate({"status": "feasible", "placements": rows, **claims})
+
+
+def forged(problem: Problem) -> Plan:
+    """Return a plan that lies 4,800 bytes too high, and claims to be the least by a search."""
+    peak = (solve(problem).peak or 0) + 4800
+    pools = [{"name": "default", "used": peak, "lower_bound": peak}]
+    proof = {"kind": "search", "by": "exact"}
+    return lifted(problem, 4800, status="optimal", peak=peak, lower_bound=peak, gap=0.0, proof=proof, pools=pools)
+
+
+def dear(problem: Problem) -> Plan:
+    """Return the plan in the dearer memory, which claims a bound on costs."""
+    rows = [{"id": row.id, "pool": "slow", "offset": 64 * k} for k, row in enumerate(problem.buffers)]
+    return Plan.model_validate({"status": "feasible", "placements": rows, "cost": 872, "cost_lower_bound": 172})
+
+
+def elsewhere(problem: Problem) -> Plan:
+    """Return a plan with a pool that the problem lacks."""
+    rows = [{"id": row.id, "pool": "nowhere", "offset": 0} for row in problem.buffers]
+    return Plan.model_validate({"status": "feasible", "placements": rows})
+
+
+FREE = LONE.model_copy(update={"pools": (Pool(),)})
+NOTHING = Plan(status="infeasible")
+LIED = Plan.model_validate({"status": "infeasible", "explanation": {"message": "pool default lacks 7 bytes"}})
+
+
+@dataclass(frozen=True)
+class Case:
+    """A problem, its plan, what runs in the page, and what that must be true of."""
+
+    name: str
+    problem: Problem
+    plan: Plan | Callable[[Problem], Plan]
+    script: str
+    holds: Callable[[Any], bool]
+
+
+HELD = "memplan.view.plan.held(0)"
+DRAWN = "[...memplan.view.picture.drawn[0].rectangles.right].map((at) => at * memplan.view.plan.span)"
+TEXT = "(selector) => [...document.querySelectorAll(selector)].map((one) => one.textContent).join(' | ')"
+
+
+def text(selector: str) -> str:
+    """Return the script that reads a part of a page."""
+    return f"({TEXT})({json.dumps(selector)})"
+
+
+def asked(size: str) -> str:
+    """Return the script that asks whether a plan fits."""
+    fill = f"document.querySelector('.pool input').value = {json.dumps(size)}"
+    return f"({fill}, document.querySelector('.pool form').requestSubmit(), {text('.pool .answer p')})"
+
+
+BADGES = text(".badge")
+SAID = text(".sentences")
+MARKUP = "document.querySelector('main .facts').innerHTML"
+CASES = [
+    Case("a claim of a search is not green", FREE, forged, BADGES, lambda s: "least: claimed by the solver" in s),
+    Case("nor is it taken for an answer", FREE, forged, asked("5100"), lambda s: "not checked" in s and "No:" not in s),
+    Case("nor in the sentence", FREE, forged, SAID, lambda s: "according to the solver, not re-checked" in s),
+    Case("what was not checked is listed", FREE, forged, text(".side"), lambda s: "not checked: status, lower" in s),
+    Case("a proof is green", LONE, solve, BADGES, lambda s: s == "valid: checked | least: checked by its witness"),
+    Case("the peak is at its time", VIEWED, solve, "memplan.view.picture.look.time", lambda at: at == 7),
+    Case("P stays there", VIEWED, solve, "(memplan.view.toPeak(), memplan.view.picture.look.time)", lambda at: at == 7),
+    Case("a root is held by its views", VIEWED, solve, HELD, lambda rows: rows == [[0, 9]]),
+    Case("and drawn so", VIEWED, solve, DRAWN, lambda ends: sorted(map(round, ends)) == [9, 9]),
+    Case("the least has its condition", POOLS, solve, SAID, lambda s: 'use no more of "two"' in s),
+    Case("what has no times is not alive", TIMELESS, solve, SAID, lambda s: "alive" not in s and "256" not in s),
+    Case(
+        "it has a column each",
+        TIMELESS,
+        solve,
+        "new Set(memplan.view.plan.lives.start).size",
+        lambda columns: columns == 4,
+    ),
+    Case("some without times", MIXED, solve, text(".side"), lambda s: "4 buffers have no times" in s),
+    Case("large numbers are exact", MIXED, solve, text(".facts"), lambda s: f"{2**61 + 2:,} B" in s),
+    Case("shared bytes count once", SHARED, solve, "memplan.view.plan.fullest(0).bytes", lambda most: most == 10240),
+    Case("no sum of them is told", SHARED, solve, SAID, lambda s: "18 KiB" not in s),
+    Case("they are marked", SHARED, solve, "memplan.view.picture.shared.length", lambda count: count == 2),
+    Case("a pin decides", PINNED, solve, SAID, lambda s: '"pin" ends highest, which is pinned at 500 B' in s),
+    Case(
+        "what is pinned stands on nothing",
+        PINNED,
+        solve,
+        f"(memplan.view.select(1), {text('.why')})",
+        lambda s: "stands on" not in s and "It is pinned" in s,
+    ),
+    Case("alignment is a cause", ALIGNED, solve, SAID, lambda s: "54 B idle for alignment" in s),
+    Case(
+        "a false claim that nothing fits is none",
+        LONE,
+        NOTHING,
+        f"{BADGES} + {SAID}",
+        lambda s: "claimed by the solver, not proved here" in s and "claims that nothing fits" in s,
+    ),
+    Case(
+        "least cost is a bound",
+        PRICED,
+        lambda problem: dear(problem),
+        text(".facts"),
+        lambda s: "cost 872every plan costs at least 172 (claimed)" in s and "above the least" not in s,
+    ),
+    Case(
+        "its prices are those of the pools",
+        PRICED,
+        lambda problem: dear(problem),
+        MARKUP,
+        lambda s: "by the prices" in s,
+    ),
+    Case("or its bytes", POOLS, solve, MARKUP, lambda s: "moved to and from the pools after the first" in s),
+    Case("a pool's alignment pads", PADDED, solve, "memplan.view.plan.padding(0)", lambda padding: padding == 6),
+    Case(
+        "paid pairs are listed",
+        REUSED,
+        solve,
+        text(".paid"),
+        lambda s: "first then then: 7" in s and "claimed" not in s,
+    ),
+    Case("and drawn", REUSED, solve, text(".legend"), lambda s: "shares bytes at a price" in s),
+    Case(
+        "another pool is a fault", LONE, elsewhere, f"{BADGES} + {SAID}", lambda s: "not valid" in s and "nowhere" in s
+    ),
+    Case("no plan was found", FREE, Plan(status="unknown"), text("body"), lambda s: "nothing that fits" not in s),
+    Case(
+        "wide offsets are not cut",
+        WIDE,
+        solve,
+        "(memplan.view.lookAt(0), [...document.querySelectorAll('.side, .buffers')]"
+        ".map((one) => one.scrollWidth - one.clientWidth))",
+        lambda over: max(over) <= 0,
+    ),
+    Case("layers are the colours", EQUAL, solve, "memplan.view.picture.look.by", lambda by: by == "group"),
+    Case("sums fold by layer", EQUAL, solve, text(".sums"), lambda s: "By" in s),
+    Case(
+        "one size has one colour",
+        EQUAL,
+        solve,
+        "(memplan.view.colourBy('size'), memplan.view.picture.legend.length)",
+        lambda count: count == 1,
+    ),
+    Case(
+        "offsets are not cut",
+        LONE,
+        solve,
+        "(() => { const side = document.querySelector('.side'); return side.scrollWidth - side.clientWidth; })()",
+        lambda over: over <= 0,
+    ),
+    Case(
+        "areas are there",
+        EQUAL,
+        solve,
+        "(memplan.view.showAreas(true), document.querySelectorAll('.areas rect').length)",
+        lambda count: count >= 2,
+    ),
+    Case(
+        "an area is summed",
+        LONE,
+        solve,
+        "(memplan.view.panel.showArea({pool: 0, times: [0, 2], offsets: [0, 1000]}),"
+        + f"{text('.side > section:nth-child(4)')})",
+        lambda s: "2 buffers, 201 B in all" in s,
+    ),
+    Case(
+        "marks are kept",
+        LONE,
+        solve,
+        "(memplan.view.lookAt(2), memplan.view.mark(), [memplan.view.picture.look.marks, location.hash])",
+        lambda found: found[0] == [2] and "marks=2" in found[1],
+    ),
+    Case(
+        "hits are a list",
+        EQUAL,
+        solve,
+        f"(memplan.view.field.value = 'op23', memplan.view.find(), {text('.hits')})",
+        lambda s: s.count("64 B") == 11,
+    ),
+]
+
+
+@pytest.fixture(scope="module")
+def shared(browser: Any) -> Iterator[Tab]:
+    with tab(browser, 1400, 900) as found:
+        yield found
+
+
+@pytest.fixture
+def opened(shared: Tab, tmp_path: Path) -> Iterator[Callable[[bytes], Any]]:
+    def show(page: bytes) -> Any:
+        (tmp_path / "page.html").write_bytes(page)
+        shared.page.goto("about:blank")
+        shared.page.goto((tmp_path / "page.html").as_uri())
+        wait_until(shared, "!!(window.memplan && memplan.ready)")
+        return shared.page
+
+    yield show
+    assert (shared.errors, shared.policy_breaks) == ([], [])
+
+
+def test_a_page_shows_the_expected_text_in_corner_cases(opened: Any) -> None:
+    wrong = []
+    pages = {(id(case.problem), id(case.plan)): case for case in CASES}
+    for key, first in pages.items():
+        plan = first.plan if isinstance(first.plan, Plan) else first.plan(first.problem)
+        page = opened(plan_page(first.problem, plan))
+        for case in CASES:
+            if (id(case.problem), id(case.plan)) == key and not case.holds(found := page.evaluate(case.script)):
+                wrong.append((case.name, found))
+    assert wrong == []
+
+
+def test_no_claim_of_a_wrong_plan_is_repeated(opened: Any) -> None:
+    rows = [{"id": k, "pool": "default", "offset": 0} for k in range(4)]
+    page = opened(plan_page(LONE, Plan.model_validate(LIED.model_dump() | {"placements": rows})))
+    assert "lacks 7 bytes" not in page.inner_text("body")
+    assert page.inner_text(".badge").startswith("not valid")
+
+
+def saved(page: Any, button: str) -> str:
+    with page.expect_download() as download:
+        page.click(f"button:text-is('{button}') >> visible=true")
+    return Path(download.value.path()).read_text(encoding="utf-8")
+
+
+def test_the_bound_is_named_under_the_capacity(opened: Any) -> None:
+    drawing = ElementTree.fromstring(saved(opened(plan_page(TIGHT, solve(TIGHT))), "SVG"))
+    rows = {(row.text or "").split()[0]: row for row in drawing.iter("{http://www.w3.org/2000/svg}text") if row.text}
+    assert float(rows["capacity"].attrib["y"]) < float(rows["bound"].attrib["y"])
+    assert ">1 B<" not in saved(opened(plan_page(FREE, Plan(status="unknown"))), "SVG")  # an axis of nothing
+
+
+def test_a_table_that_the_page_saved_opens_on_it(opened: Any, shared: Tab) -> None:
+    page = opened(plan_page(VIEWED, solve(VIEWED)))
+    table = saved(page, "CSV")
+    for name, content, sentence in (
+        ("plan.csv", table, ""),
+        ("graph.json", '{"size": [1], "ops": []}', "is for memplan order FILE"),
+        ("notes.txt", "hello", "is no JSON and no table of buffers"),
+        ("later.json", '{"buffers": [{"id": 1, "size": 1, "start": 4, "end": 2}]}', "must be greater than start (4)"),
+    ):
+        page.evaluate(DROP, [name, content])
+        if sentence:
+            shared.page.wait_for_function(
+                "text => document.querySelector('#page > .alarm')?.textContent.includes(text)", arg=sentence
+            )
+        else:
+            wait_until(shared, "document.querySelector('.badge').textContent === 'not checked'")
+            assert page.evaluate("[memplan.view.plan.held(0), memplan.view.plan.top(0)]") == [[[0, 9]], 96]
+
+
+def test_two_plans_are_one_picture_and_ghosts_are_as_large_as_they_were(opened: Any) -> None:
+    old = Problem(buffers=[Buffer(id="x", size=100, start=0, end=2), Buffer(id="y", size=50, start=0, end=4, offset=0)])
+    new = Problem(buffers=[Buffer(id="x", size=300, start=1, end=4), Buffer(id="y", size=50, start=0, end=4, offset=0)])
+    before, after = PlanOf(old, solve(old), "old"), PlanOf(new, lifted_x(new), "new")
+    found = difference_of(Baseline(before.plan, old), Baseline(after.plan, new))
+    page = opened(comparison_page(before, after, found))
+    assert "are alive at its fullest time now" in page.inner_text(".causes")
+    drawing = saved(page, "SVG")
+    dashed = re.findall(
+        r'<rect x="([\d.]+)"[^>]*?width="([\d.]+)"\s+height="([\d.]+)"[^>]*stroke-dasharray="4 3"', drawing
+    )
+    lane = page.evaluate(
+        "[memplan.view.picture.width / 4, memplan.view.picture.height / memplan.view.picture.lanes.all[0].bytes]"
+    )
+    (_x, width, height), *others = [tuple(map(float, row)) for row in dashed]
+    assert others == []
+    assert width == pytest.approx(2 * lane[0] - 1, abs=1.5)
+    assert height == pytest.approx(100 * lane[1] - 1, abs=1.5)
+    page.click("button[data-which=both]")
+    assert "old: 150 B; new: 354 B (+136.0 %)" in page.input_value("input.caption")
+    picture = ElementTree.fromstring(saved(page, "SVG"))
+    rows = [row for row in picture.iter("{http://www.w3.org/2000/svg}rect") if len(row)]  # buffers have titles
+    heights = sorted(float(row.attrib["height"]) for row in rows)
+    assert heights[-1] / heights[-2] == pytest.approx(3, rel=0.02)  # one scale for both
+
+
+def lifted_x(problem: Problem) -> Plan:
+    """Return the plan in which x lies at 54."""
+    rows = [{"id": "x", "pool": "default", "offset": 54}, {"id": "y", "pool": "default", "offset": 0}]
+    return Plan.model_validate({"status": "feasible", "placements": rows})
+
+
+def test_a_printed_page_has_no_buttons(opened: Any) -> None:
+    page = opened(plan_page(LONE, solve(LONE)))
+    page.emulate_media(media="print")
+    assert page.locator(".bar button:visible").count() == 1  # the badge
+    assert page.evaluate("getComputedStyle(document.querySelector('.side')).overflow") == "visible"
+    page.emulate_media(media="screen")

@@ -1,0 +1,452 @@
+"""The file page in a real browser: each way to move it, to ask it, and to take something out of it."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from memplan.extensions.page.file_page import plan_page
+
+from memplan import Buffer, Plan, Pool, Problem, solve
+from memplan.planner.formats import minimalloc_csv
+from memplan.planner.instance.canonical import problem_hash
+from memplan.planner.foreign.program_names import NamedTime, ProgramNames, Span
+from memplan.extensions.page.tests.browser import Tab, tab
+
+pytestmark = pytest.mark.slow
+LONG = "x" * 10_000
+MARKUP = "<img src=x onerror=alert(1)>"
+TURNED = "\u202eevil\u2066"
+AXE = Path(__file__).parent / "data" / "axe" / "axe.min.js"
+PROBLEM = Problem(
+    buffers=[
+        Buffer(id="input", size=4096, start=0, end=4, alignment=64),
+        Buffer(id="conv1", size=8010, start=1, end=5, alignment=64),
+        Buffer(id="view", size=512, start=2, end=4, alias_of="conv1", alias_offset=128),
+        Buffer(id="conv2", size=6144, start=4, end=8, alignment=64),
+        Buffer(id="state", size=1024, lifetimes=((0, 2), (6, 10)), alignment=64),
+        Buffer(id="pinned", size=1024, start=8, end=12, pools=("sram",), offset=2048),
+        Buffer(id=MARKUP, size=2048, start=9, end=14),
+        Buffer(id=LONG, size=2048, start=10, end=15),
+        Buffer(id=TURNED, size=2048, start=11, end=16),
+        Buffer(id="weights", size=3000, start=0, end=16, pools=("dtcm",)),
+    ],
+    pools=[
+        Pool(name="sram", size=24576, reserved=((0, 1024),), bank_size=4096),
+        Pool(name="dtcm", size=4096, base_address=0x20000000),
+    ],
+    name="a small program",
+)
+NAMES = ProgramNames(
+    steps=tuple(NamedTime(t, f"operation {t}") for t in range(16)),
+    spans=(Span("loop", "the loop", 4, 8),),
+    operations=tuple(f"op{i % 3}" for i in range(10)),
+    types=tuple(("int8 4x4", "float32 4", "int8 2")[i % 3] for i in range(10)),
+)
+SEEN = "() => ({...memplan.view.picture.camera.frame})"
+FIND = "(name) => memplan.view.plan.ids.findIndex(id => String(id).startsWith(name))"
+LOOK = "() => ({...memplan.view.picture.look})"
+
+
+@pytest.fixture(scope="module")
+def plan() -> Plan:
+    return solve(PROBLEM, time_limit_s=5)
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory, plan: Plan) -> Path:
+    path = tmp_path_factory.mktemp("page") / "plan.html"
+    path.write_bytes(plan_page(PROBLEM, plan, names=NAMES))
+    return path
+
+
+@pytest.fixture(scope="module")
+def shared(browser: Any) -> Iterator[Tab]:
+    with tab(browser) as found:
+        yield found
+
+
+@pytest.fixture
+def opened(shared: Tab, file: Path) -> Iterator[Tab]:
+    shared.errors.clear()
+    shared.requests.clear()
+    shared.page.emulate_media(color_scheme="light")
+    shared.page.goto("about:blank")
+    shared.page.goto(file.as_uri())
+    ready(shared)
+    yield shared
+    assert shared.errors == []
+    assert shared.policy_breaks == []
+    assert {url.split(":")[0] for url in shared.requests} <= {"file", "blob", "data", "about"}
+
+
+def ready(found: Tab) -> None:
+    found.page.wait_for_selector(".picture canvas.over")
+    found.page.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+
+
+def chosen(found: Tab, name: str) -> int:
+    """Select a buffer by its name, through the search."""
+    found.page.fill("input[type=search]", name)
+    found.page.press("input[type=search]", "Enter")
+    return int(found.page.evaluate(LOOK)["selected"])
+
+
+def centre(found: Tab, buffer: int) -> tuple[float, float]:
+    """Return the pixel in the middle of a buffer's first lifetime."""
+    script = """(i) => { const v = memplan.view, p = v.picture, f = p.camera.frame, l = p.lanes, m = v.plan;
+      const row = m.taken.head[i], x = (l.x(m.taken.start[row]) + l.x(m.taken.end[row])) / 2;
+      const lane = l.all[m.pool[i]], h = p.camera.heights[m.pool[i]];
+      const y = (l.y(m.pool[i], m.offset[i] + m.size[i] / 2) - h.top) / (h.bottom - h.top);
+      const box = p.over.getBoundingClientRect();
+      return [box.left + 92 + (x - f.left) / (f.right - f.left) * p.width,
+        box.top + (lane.top + y * (lane.bottom - lane.top)) * p.height]; }"""
+    x, y = found.page.evaluate(script, buffer)
+    return x, y
+
+
+def saved(found: Tab, button: str) -> bytes:
+    with found.page.expect_download() as download:
+        found.page.click(f"button:text-is('{button}')")
+    return Path(download.value.path()).read_bytes()
+
+
+def test_the_wheel_magnifies_at_the_pointer(opened: Tab) -> None:
+    x, y = centre(opened, 1)
+    opened.page.mouse.move(x, y)
+    place = """([x, y]) => { const p = memplan.view.picture, b = p.over.getBoundingClientRect();
+      return p.place(x - b.left, y - b.top); }"""
+    before = opened.page.evaluate(place, [x, y])
+    opened.page.mouse.wheel(0, -300)
+    after, frame = opened.page.evaluate(place, [x, y]), opened.page.evaluate(SEEN)
+    assert frame["right"] - frame["left"] < 0.8
+    assert abs(before["x"] - after["x"]) + abs(before["y"] - after["y"]) < 0.01
+
+
+def test_with_shift_the_wheel_magnifies_time_alone(opened: Tab) -> None:
+    opened.page.mouse.move(*centre(opened, 1))
+    opened.page.keyboard.down("Shift")
+    opened.page.mouse.wheel(0, -300)
+    opened.page.keyboard.up("Shift")
+    frame = opened.page.evaluate(SEEN)
+    assert frame["right"] - frame["left"] < 0.8
+    assert frame["bottom"] - frame["top"] == pytest.approx(1)
+
+
+def test_a_drag_moves_the_picture_and_selects_nothing(opened: Tab) -> None:
+    opened.page.keyboard.press("+")
+    before = opened.page.evaluate(SEEN)
+    opened.page.mouse.move(500, 300)
+    opened.page.mouse.down()
+    opened.page.mouse.move(600, 340, steps=4)
+    opened.page.mouse.up()
+    after = opened.page.evaluate(SEEN)
+    assert after["left"] < before["left"]
+    assert after["top"] < before["top"]
+    assert opened.page.evaluate(LOOK)["selected"] == -1
+
+
+def test_keys_move_the_frame(opened: Tab) -> None:
+    for key, moved in {"w": "closer", "+": "closer", "s": "farther", "-": "farther", "a": "back", "d": "on"}.items():
+        opened.page.evaluate("memplan.view.picture.camera.show({left: 0.4, right: 0.6, top: 0.2, bottom: 0.6})")
+        opened.page.keyboard.press(key)
+        frame = opened.page.evaluate(SEEN)
+        width = frame["right"] - frame["left"]
+        found = "closer" if width < 0.19 else "farther" if width > 0.21 else "back" if frame["left"] < 0.4 else "on"
+        assert (key, found) == (key, moved)
+    opened.page.keyboard.press("0")
+    assert opened.page.evaluate(SEEN) == {"left": 0, "right": 1, "top": 0, "bottom": 1}
+
+
+def test_a_click_selects_and_tells_why_the_buffer_is_there(opened: Tab) -> None:
+    opened.page.mouse.click(*centre(opened, 3))
+    assert opened.page.evaluate(LOOK)["selected"] == 3
+    text = opened.page.inner_text("[aria-label='selected buffer']")
+    assert "Buffer conv2" in text
+    assert "Why is it here?" in text
+    assert "6,144 B" in text
+    opened.page.keyboard.press("Escape")
+    assert opened.page.evaluate(LOOK)["selected"] == -1
+
+
+def test_f_fits_the_selected_buffer_and_then_the_buffers_that_support_it(opened: Tab) -> None:
+    chosen(opened, "conv2")
+    opened.page.keyboard.press("Tab")
+    opened.page.focus("canvas.over")
+    opened.page.keyboard.press("f")
+    frame = opened.page.evaluate(SEEN)
+    assert 0.2 < frame["right"] - frame["left"] < 0.7
+    opened.page.keyboard.press("f")
+    assert opened.page.evaluate(SEEN)["bottom"] >= frame["bottom"]
+
+
+def test_comma_and_full_stop_go_to_the_neighbours_in_time(opened: Tab) -> None:
+    chosen(opened, "conv2")
+    opened.page.focus("canvas.over")
+    names = []
+    for key in (".", ".", ",", ",", ","):
+        opened.page.keyboard.press(key)
+        names.append(PROBLEM.buffers.ids[opened.page.evaluate(LOOK)["selected"]])
+    assert names == ["state", "pinned", "state", "conv2", "conv1"]
+
+
+def test_slash_searches_by_name_and_enter_goes_round(opened: Tab) -> None:
+    opened.page.keyboard.press("/")
+    opened.page.keyboard.type("CONV")
+    assert opened.page.inner_text("[role=status]") == "2 found"
+    hits = []
+    for key in ("Enter", "Enter", "Enter", "Shift+Enter"):
+        opened.page.keyboard.press(key)
+        hits.append(opened.page.evaluate(LOOK)["selected"])
+    assert hits == [1, 3, 1, 3]
+    opened.page.keyboard.press("Escape")
+    assert opened.page.evaluate(LOOK)["found"] is None
+
+
+def test_a_pattern_between_slashes_is_searched_and_a_wrong_one_is_reported(opened: Tab) -> None:
+    assert chosen(opened, "/^conv[12]$/") == 1
+    opened.page.fill("input[type=search]", "/(/")
+    assert "pattern:" in opened.page.inner_text("[role=status]")
+
+
+def test_the_question_mark_lists_the_keys(opened: Tab) -> None:
+    opened.page.keyboard.press("?")
+    assert "fit the selected buffer" in opened.page.inner_text("dialog")
+    opened.page.keyboard.press("Escape")
+    opened.page.wait_for_selector("dialog", state="detached")
+
+
+def test_a_card_under_the_pointer_has_the_facts(opened: Tab) -> None:
+    opened.page.mouse.move(*centre(opened, 1))
+    text = opened.page.inner_text(".card")
+    for part in ("conv1", "8,010 B", "with padding", "8,064 B", "operation 1", "op1", "sram", "above it", "below it"):
+        assert part in text
+
+
+def test_a_click_on_the_time_axis_lists_the_buffers_alive_then(opened: Tab) -> None:
+    x, _ = centre(opened, 9)
+    box = opened.page.locator("canvas.over").bounding_box()
+    opened.page.mouse.click(x, box["y"] + box["height"] - 20)
+    assert "Alive at time 8, operation 8" in opened.page.inner_text("[aria-label='buffers alive at a time']")
+    names = opened.page.locator(".buffers tbody td:first-child").all_inner_texts()
+    assert sorted(names) == ["pinned", "state", "weights"]
+
+
+def test_the_table_of_a_time_is_sorted_by_a_click(opened: Tab) -> None:
+    opened.page.evaluate("memplan.view.lookAt(3)")
+    for column, first in (("age", "input"), ("size", "conv1"), ("padding", "conv1")):
+        opened.page.click(f".buffers th button[data-by={column}]")
+        assert opened.page.locator(".buffers tbody td:first-child").first.inner_text() == first
+        assert opened.page.locator(f".buffers th[aria-sort] button[data-by={column}]").count() == 1
+
+
+def test_a_permalink_opens_the_same_and_has_no_data_in_it(browser: Any, opened: Tab) -> None:
+    chosen(opened, "conv2")
+    opened.page.select_option("select", "role")
+    opened.page.evaluate("memplan.view.picture.camera.show({left: 0.25, right: 0.5, top: 0, bottom: 0.5})")
+    opened.page.wait_for_url("**vis=0.25*")
+    address = opened.page.url
+    assert "conv2" not in address
+    with tab(browser) as again:
+        again.page.goto(address)
+        ready(again)
+        look = again.page.evaluate(LOOK)
+        assert (look["selected"], look["by"], look["time"]) == (3, "role", opened.page.evaluate(LOOK)["time"])
+        assert again.page.evaluate(SEEN) == {"left": 0.25, "right": 0.5, "top": 0, "bottom": 0.5}
+
+
+def test_exported_png_svg_and_csv_show_the_visible_part(opened: Tab, plan: Plan) -> None:
+    assert saved(opened, "PNG").startswith(b"\x89PNG")
+    drawing = ElementTree.fromstring(saved(opened, "SVG"))
+    titles = [title.text for title in drawing.iter("{http://www.w3.org/2000/svg}title")]
+    texts = [text.text or "" for text in drawing.iter("{http://www.w3.org/2000/svg}text")]
+    for said in ("capacity ", "bound ", "valid: checked", "decides the peak", "0"):  # lines, title, legend, axes
+        assert any(said in text for text in texts), texts
+    assert "conv1" in titles
+    table = saved(opened, "CSV")
+    assert problem_hash(minimalloc_csv.read_problem(table)) == problem_hash(PROBLEM)
+    assert {row.id: row for row in minimalloc_csv.read_plan(table, PROBLEM).placements} == {
+        row.id: row for row in plan.placements
+    }
+
+
+def test_the_brush_beneath_chooses_the_times_in_sight(opened: Tab) -> None:
+    box = opened.page.locator(".minimap").bounding_box()
+    start, width = box["x"] + 92, box["width"] - 92
+    opened.page.mouse.move(start + 0.25 * width, box["y"] + 20)
+    opened.page.mouse.down()
+    opened.page.mouse.move(start + 0.5 * width, box["y"] + 20, steps=5)
+    opened.page.mouse.up()
+    frame = opened.page.evaluate(SEEN)
+    assert frame["left"] == pytest.approx(0.25, abs=0.02)
+    assert frame["right"] == pytest.approx(0.5, abs=0.02)
+
+
+def test_a_size_is_queried_and_the_obstacles_are_reported(opened: Tab) -> None:
+    field = opened.page.locator("input[aria-label='size to ask of pool sram']")
+    field.fill("8 KiB")
+    field.press("Enter")
+    answer = opened.page.locator(".answer").first.inner_text()
+    assert "No plan with these buffers here fits" in answer
+    assert "More bytes are alive in" in answer
+    field.fill("24K")
+    field.press("Enter")
+    assert opened.page.locator(".answer").first.inner_text().startswith("Yes")
+
+
+def test_changes_that_would_lower_the_peak_are_listed(opened: Tab) -> None:
+    opened.page.click(".pool summary >> nth=0")
+    opened.page.wait_for_selector(".pool details ul")
+    text = opened.page.inner_text(".pool details >> nth=0")
+    assert "are alive together" in text
+    assert "less)" in text
+
+
+def test_names_of_any_kind_are_shown_as_text(opened: Tab) -> None:
+    for name in (MARKUP, LONG[:40], TURNED):
+        found = opened.page.evaluate(FIND, name)
+        opened.page.evaluate("i => memplan.view.select(i)", found)
+        head = opened.page.inner_text("[aria-label='selected buffer'] .name")
+        assert len(head) <= 201
+        assert "\u202e" not in head
+    assert opened.page.locator("img").count() == 0
+
+
+def test_arrow_keys_go_through_the_buffers_of_the_picture(opened: Tab) -> None:
+    opened.page.focus("canvas.over")
+    found = set()
+    for key in ("ArrowRight", "ArrowUp", "ArrowDown", "ArrowDown"):
+        opened.page.keyboard.press(key)
+        found.add(opened.page.evaluate(LOOK)["selected"])
+    assert len(found - {-1}) > 1
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_no_serious_violation(browser: Any, file: Path, scheme: str) -> None:
+    with tab(browser) as found:
+        found.page.emulate_media(color_scheme=scheme)
+        found.page.goto(file.as_uri())
+        ready(found)
+        chosen(found, "conv2")
+        found.page.click("summary >> nth=0")
+        found.page.evaluate(AXE.read_text(encoding="utf-8"))
+        report = found.page.evaluate("axe.run()")
+        serious = [
+            (row["id"], [node["target"] for node in row["nodes"]])
+            for row in report["violations"]
+            if row["impact"] in ("serious", "critical")
+        ]
+        assert serious == []
+
+
+def test_dark_is_dark_in_the_picture_too(opened: Tab) -> None:
+    corner = """() => { const c = memplan.view.picture.base;
+      return [...c.getContext("2d").getImageData(c.width - 2, 1, 1, 1).data]; }"""
+    opened.page.emulate_media(color_scheme="dark")
+    opened.page.wait_for_timeout(150)
+    assert max(opened.page.evaluate(corner)[:3]) < 64
+    opened.page.click("button:text-is('theme')")
+    opened.page.wait_for_timeout(150)
+    assert min(opened.page.evaluate(corner)[:3]) > 200
+
+
+def test_colours_of_each_kind_are_drawn(opened: Tab) -> None:
+    pictures = []
+    for by in ("buffer", "size", "role", "operation", "type", "pool"):
+        opened.page.select_option("select", by)
+        opened.page.wait_for_timeout(60)
+        pictures.append(opened.page.evaluate("memplan.view.picture.base.toDataURL()"))
+    assert len(set(pictures)) == 6
+    assert opened.page.locator("option[value=moved]").is_disabled()
+
+
+def test_a_lane_is_magnified_alone_and_the_address_keeps_each(opened: Tab) -> None:
+    weights = opened.page.evaluate(FIND, "weights")
+    opened.page.mouse.move(*centre(opened, weights))
+    opened.page.keyboard.down("Alt")
+    opened.page.mouse.wheel(0, -300)
+    opened.page.keyboard.up("Alt")
+    heights = opened.page.evaluate("memplan.view.picture.camera.heights.map(({top, bottom}) => bottom - top)")
+    assert heights[0] == pytest.approx(1)
+    assert heights[1] < 0.8
+    x, y = centre(opened, weights)
+    opened.page.mouse.click(x, y)
+    assert opened.page.evaluate(LOOK)["selected"] == weights
+    opened.page.wait_for_timeout(400)
+    seen = opened.page.evaluate("memplan.view.picture.camera.seen")
+    opened.page.reload()
+    ready(opened)
+    assert opened.page.evaluate("memplan.view.picture.camera.seen") == pytest.approx(seen)
+    opened.page.keyboard.press("0")
+    assert opened.page.evaluate("memplan.view.picture.camera.isWhole")
+
+
+def test_the_strip_shows_the_addresses_at_a_time_and_the_panel_what_is_idle(opened: Tab, plan: Plan) -> None:
+    offsets = {row.id: row.offset for row in plan.placements}
+    time, sizes = 14, {row.id: row.size for row in PROBLEM.buffers}
+    lasting = (row for row in PROBLEM.buffers if row.pools != ("dtcm",))
+    alive = [str(row.id) for row in lasting if any(start <= time < end for start, end in row.intervals)]
+    idle = max(offsets[i] + sizes[i] for i in alive) - sum(sizes[i] for i in alive)
+    opened.page.evaluate("(time) => memplan.view.lookAt(time)", time)
+    text = opened.page.inner_text("[aria-label='buffers alive at a time']")
+    assert (f"{idle / 1024:g} KiB below the highest end are unused" in text) == (idle > 0), (idle, text)
+    script = """([pool, offset]) => { const p = memplan.view.picture; const lane = p.lanes.all[pool];
+      const y = (lane.top + p.lanes.y(pool, offset) * (lane.bottom - lane.top)) * p.height;
+      return [...p.over.getContext("2d").getImageData(82, Math.round(y), 1, 1).data].slice(0, 3); }"""
+    inks = "(i) => [...memplan.view.picture.ink(i)]"
+    ready(opened)
+    for name in alive:
+        buffer = opened.page.evaluate(FIND, name[:20])
+        assert opened.page.evaluate(script, [0, offsets[name] + sizes[name] / 2]) == opened.page.evaluate(inks, buffer)
+
+
+def test_labels_omit_the_common_prefix_of_names_and_groups_use_the_next_part(browser: Any, tmp_path: Path) -> None:
+    names = [f"main/block{k // 2}/conv{k}" for k in range(6)]
+    problem = Problem(buffers=[Buffer(id=name, size=1024, start=k, end=k + 2) for k, name in enumerate(names)])
+    path = tmp_path / "names.html"
+    path.write_bytes(plan_page(problem, solve(problem)))
+    with tab(browser) as found:
+        found.page.goto(path.as_uri())
+        ready(found)
+        assert found.page.evaluate("memplan.view.plan.ids.map((_, i) => memplan.view.plan.label(i))") == [
+            name.removeprefix("main/") for name in names
+        ]
+        found.page.select_option("select", "group")
+        assert [name for name in ("block0", "block1", "block2") if name in found.page.inner_text(".legend")] == [
+            "block0",
+            "block1",
+            "block2",
+        ]
+        found.page.evaluate("memplan.view.lookAt(1)")
+        assert "By layer" not in found.page.inner_text("[aria-label='buffers alive at a time']")
+        svg = saved(found, "SVG").decode()
+        assert ">block1/conv2<" in svg
+        assert "names begin with main/" in svg
+        assert found.errors == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_problem_that_does_not_fit_is_drawn_with_its_core_and_the_excess_bytes(
+    browser: Any, tmp_path: Path, scheme: str
+) -> None:
+    problem = Problem(
+        buffers=[Buffer(id=f"b{k}", size=1000 + k, start=k, end=k + 3) for k in range(6)], pools=[Pool(size=2500)]
+    )
+    plan = solve(problem)
+    assert plan.explanation is not None
+    path = tmp_path / "infeasible.html"
+    path.write_bytes(plan_page(problem, plan))
+    with tab(browser, 390 if scheme == "dark" else 1300, color_scheme=scheme) as found:
+        found.page.goto(path.as_uri())
+        ready(found)
+        core = found.page.evaluate("memplan.view.picture.demand.core.map(({i}) => memplan.view.plan.ids[i])")
+        assert set(core) == set(plan.explanation.buffers)
+        svg = saved(found, "SVG").decode()
+        red = found.page.evaluate("memplan.view.picture.style('capacity')")
+        assert svg.count(f'fill="{red}"') > 100
+        assert all(f">{name}<" in svg for name in core)
+        assert found.serious_violations() == []
+        assert found.errors == []

@@ -1,0 +1,105 @@
+"""All that a page shows at the widths of phones, laptops and screens: names, lacking space, files after a wrong one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from memplan.extensions.page.comparison import comparison_page
+from memplan.extensions.page.file_page import plan_page
+
+from memplan import Buffer, Plan, Pool, Problem, read_problem, solve
+from memplan.api.reports.views import PlanOf
+from memplan.questions.check.difference import difference_of
+from memplan.questions.plan.baseline import Baseline
+from memplan.extensions.page.tests.browser import DROP, Tab, tab, wait_until
+
+pytestmark = pytest.mark.slow
+WIDTHS = (390, 1024, 1360, 1400, 1440, 1920)
+POOLS = Problem(
+    buffers=[Buffer(id=f"l{k}", size=16 + k, start=k, end=k + 3) for k in range(9)],
+    pools=[Pool(name="sram", size=32), Pool(name="tcm", size=32)],
+)
+
+
+@pytest.fixture(scope="module")
+def shared(browser: Any) -> Iterator[Tab]:
+    with tab(browser, 1440, 900) as found:
+        yield found
+        assert (found.errors, found.policy_breaks) == ([], [])
+
+
+def show(found: Tab, folder: Path, page: bytes) -> Any:
+    (folder / "page.html").write_bytes(page)
+    found.page.goto("about:blank")
+    found.page.goto((folder / "page.html").as_uri())
+    wait_until(found, "!!(window.memplan && memplan.ready)")
+    return found.page
+
+
+def test_boxes_have_names_at_every_width_and_those_of_the_peak_always(shared: Tab, tmp_path: Path) -> None:
+    problem = read_problem(Path(__file__).parents[3] / "examples" / "mobilenet_v2.csv")
+    page = show(shared, tmp_path, plan_page(problem, solve(problem)))
+    named = {}
+    for width in WIDTHS:
+        page.set_viewport_size({"width": width, "height": 900})
+        wait_until(shared, f"memplan.view.picture.over.clientWidth < {width} && !memplan.view.picture.pending")
+        page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+        named[width] = set(
+            page.evaluate("[...memplan.view.picture.named].map((i) => String(memplan.view.plan.ids[i]))")
+        )
+        assert page.evaluate("document.documentElement.scrollWidth") == width
+    page.set_viewport_size({"width": 1440, "height": 900})
+    assert all({"110", "111"} <= names for names in named.values())
+    assert min(len(named[width]) for width in (1024, 1400, 1440, 1920)) >= len(named[1360]) - 1 >= 19
+
+
+def test_pools_that_together_are_too_small_are_proved_so_and_drawn_as_one(shared: Tab, tmp_path: Path) -> None:
+    plan = solve(POOLS)
+    page = show(shared, tmp_path, plan_page(POOLS, plan))
+    assert plan.status == "infeasible"
+    assert page.locator(".badge").all_inner_texts() == ["does not fit", "proved: by the bytes alive"]
+    alive = [sum(row.size for row in POOLS.buffers if (row.start or 0) <= at < (row.end or 0)) for at in range(12)]
+    most = max(alive)
+    sentence = (
+        f"{most} B are alive at time {alive.index(most)}, and all pools together have 64 B: {most - 64} B are too much."
+    )
+    assert page.inner_text(".sentences") == sentence
+    assert page.evaluate("memplan.view.picture.lanes.all.length") == 1
+    assert "red: above the capacity" in page.inner_text(".legend")
+
+
+def test_a_mended_file_is_read_after_a_wrong_one(shared: Tab, tmp_path: Path) -> None:
+    page = show(shared, tmp_path, plan_page(POOLS, solve(POOLS)))
+    page.evaluate(DROP, ["next.json", '{"buffers": [{"id": "x", "size": 1.5}]}'])
+    page.wait_for_selector("#page > .alarm")
+    page.evaluate(DROP, ["next.json", json.dumps({"buffers": [{"id": "x", "size": 1, "start": 0, "end": 1}]})])
+    wait_until(shared, "memplan.view.plan.ids.includes('x') && !document.querySelector('#page > .alarm')")
+
+
+def test_a_large_page_states_what_it_loads_before_its_script_runs() -> None:
+    problem = Problem(buffers=[Buffer(id=k, size=8, start=k, end=k + 1) for k in range(20_000)])
+    rows = [{"id": k, "pool": "default", "offset": 0} for k in range(20_000)]
+    page = plan_page(problem, Plan.model_validate({"status": "feasible", "placements": rows})).decode()
+    assert page.index("<p>reading 20,000 buffers …</p>") < page.index("<script")
+
+
+def test_a_cause_that_is_in_sight_leaves_the_frame_and_what_grew_in_place_has_its_old_outline(
+    shared: Tab, tmp_path: Path
+) -> None:
+    old = Problem(buffers=[Buffer(id="x", size=64, start=0, end=9), Buffer(id="y", size=32, start=2, end=5)])
+    new = Problem(buffers=[Buffer(id="x", size=64, start=0, end=9), Buffer(id="y", size=48, start=2, end=5)])
+    rows = [{"id": "x", "pool": "default", "offset": 0}, {"id": "y", "pool": "default", "offset": 64}]
+    plan = Plan.model_validate({"status": "feasible", "placements": rows})
+    before, after = PlanOf(old, plan, "old"), PlanOf(new, plan, "new")
+    found = difference_of(Baseline(before.plan, old), Baseline(after.plan, new))
+    page = show(shared, tmp_path, comparison_page(before, after, found))
+    seen = page.evaluate("memplan.view.picture.camera.seen")
+    page.click(".causes button:text-is('y') >> nth=0")
+    assert page.evaluate("[memplan.view.picture.camera.seen, memplan.view.picture.look.selected]") == [seen, 1]
+    with page.expect_download() as download:
+        page.click("button:text-is('SVG') >> visible=true")
+    assert Path(download.value.path()).read_text(encoding="utf-8").count('stroke-dasharray="4 3"') == 2  # and the time

@@ -1,0 +1,348 @@
+"""The pages of studies in a real browser: differences, sweeps, frontiers, orders and cascades open their plans."""
+
+from __future__ import annotations
+
+import json
+import re
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from memplan.extensions.page.comparison import comparison_page
+from memplan.extensions.page.file_page import file_page, plan_page
+from memplan.extensions.page.studies import order_page, recompute_page
+
+from memplan import Buffer, OperationGraph, OrderOptions, Plan, Pool, Problem, order, solve
+from memplan.api.cli.main import main
+from memplan.api.reports.views import PlanOf
+from memplan.questions.check.difference import difference_of
+from memplan.questions.plan.baseline import Baseline
+from memplan.extensions.shapes.symbolic_input import EXAMPLE
+from memplan.planner.formats.memplan_json import write_problem
+from memplan.extensions.page.tests.browser import DROP, Tab, tab
+
+pytestmark = pytest.mark.slow
+HOSTILE = "<img src=x onerror=document.title=1>"
+OLD = Problem(
+    name="build 1",
+    buffers=[
+        Buffer(id=HOSTILE, size=64, start=0, end=4),
+        Buffer(id="b", size=32, start=1, end=3),
+        Buffer(id="c", size=32, start=2, end=6),
+        Buffer(id="gone", size=8, start=5, end=7),
+    ],
+    pools=[Pool(name="sram", size=4096)],
+)
+NEW = Problem(
+    name="build 2",
+    buffers=[
+        Buffer(id=HOSTILE, size=64, start=0, end=4),
+        Buffer(id="b", size=48, start=1, end=3, offset=100),
+        Buffer(id="c", size=32, start=2, end=6, offset=64),
+        Buffer(id="new", size=16, start=2, end=3),
+    ],
+    pools=[Pool(name="sram", size=4096)],
+)
+SUMS: dict[str, Any] = {
+    "name": "sums",
+    "size": [8, 8, 8, 8, 1, 1],
+    "kept": [4, 5],
+    "ops": [*({"out": [k]} for k in range(4)), {"in": [0, 1], "out": [4]}, {"in": [2, 3], "out": [5]}],
+}
+
+
+@pytest.fixture
+def opened(browser: Any, tmp_path: Path) -> Iterator[Any]:
+    with tab(browser, has_touch=True) as found:
+
+        def show(page: bytes) -> Tab:
+            (tmp_path / "page.html").write_bytes(page)
+            found.page.goto((tmp_path / "page.html").as_uri())
+            found.page.locator(".picture canvas").first.wait_for()
+            return found
+
+        yield show
+        assert (found.errors, found.policy_breaks) == ([], [])
+        assert [url for url in found.requests if not url.startswith(("file:", "data:", "blob:"))] == []
+        assert found.page.locator("img").count() == 0
+
+
+def drop(shown: Tab, name: str, text: str) -> None:
+    shown.page.evaluate(DROP, [name, text])
+    shown.page.wait_for_timeout(100)
+
+
+def both() -> tuple[PlanOf, PlanOf]:
+    return PlanOf(OLD, solve(OLD), "build 1"), PlanOf(NEW, solve(NEW), "build 2")
+
+
+def test_two_plans_are_drawn_with_the_buffers_that_moved(opened: Any) -> None:
+    before, after = both()
+    found = difference_of(Baseline(before.plan, before.problem), Baseline(after.plan, after.problem))
+    shown = opened(comparison_page(before, after, found))
+    assert "Moved" in shown.page.inner_text(".causes")
+    assert "larger" in shown.page.inner_text(".causes")
+    assert shown.serious_violations() == []
+    shown.page.click(".causes button:text-is('b') >> nth=0")
+    shown.page.click("button[data-which=before]")
+    assert shown.page.get_attribute("button[data-which=before]", "aria-pressed") == "true"
+
+
+def test_the_points_of_a_sweep_open_their_plans(opened: Any, tmp_path: Path) -> None:
+    (tmp_path / "sizes.json").write_bytes(write_problem(OLD))
+    command = ["sweep", str(tmp_path / "sizes.json"), "--size", "sram=64:192:64"]
+    assert main([*command, "-q", "-o", str(tmp_path / "points.html")]) == 0
+    shown = opened((tmp_path / "points.html").read_bytes())
+    assert shown.page.locator("circle.point").count() == 3
+    assert shown.page.inner_text(".points tbody tr >> nth=0").split()[-1] == "infeasible"
+    assert shown.serious_violations() == []
+    shown.page.locator("circle.point").nth(0).click()
+    shown.page.get_by_text("Nothing fits here.").wait_for()
+    shown.page.click(".points tbody button >> nth=1")
+    shown.page.locator(".picture canvas").first.wait_for()
+
+
+def test_an_explanation_shows_what_does_not_fit_and_a_tab_for_each_repair(opened: Any, tmp_path: Path) -> None:
+    (tmp_path / "tight.json").write_bytes(write_problem(OLD.with_capacity(120)))
+    page = str(tmp_path / "why.html")
+    assert main(["explain", str(tmp_path / "tight.json"), "--repairs", "2", "-q", "-o", page]) == 0
+    shown = opened((tmp_path / "why.html").read_bytes())
+    assert "lacks 8 bytes" in shown.page.inner_text(".side >> nth=0")
+    tabs = shown.page.locator("nav.tabs button")
+    assert tabs.all_inner_texts()[:2] == ["as given", 'make "c" in place of "b"']
+    assert (tabs.count(), shown.serious_violations()) == (3, [])
+    tabs.nth(1).click()
+    shown.page.get_by_text("valid: checked").wait_for()
+
+
+def test_the_peak_for_all_values_is_a_curve_over_each_symbol(browser: Any, tmp_path: Path) -> None:
+    (tmp_path / "sizes.json").write_text(json.dumps(EXAMPLE), encoding="utf-8")
+    (tmp_path / "plain.json").write_text(
+        json.dumps({**EXAMPLE, "symbols": {"b": {"max": 1}, "n": {"min": 2, "max": 2}}})
+    )
+    for name in ("sizes", "plain"):
+        assert main(["shapes", str(tmp_path / f"{name}.json"), "-o", str(tmp_path / f"{name}.html"), "-q"]) == 0
+    assert not (tmp_path / "plain.html").exists()
+    with tab(browser) as shown:
+        shown.page.goto((tmp_path / "sizes.html").as_uri())
+        shown.page.click(".tabs >> text=n")
+        assert shown.page.locator("circle.point.optimal").count() == 64
+        assert "n (b=64)" in shown.page.inner_text(".chart")
+        assert "peak: 3072*b*n + 64*((48*b*n*n + 63)//64)" in shown.page.inner_text("form.bar")
+        shown.page.locator(".points tbody button").nth(3).press("Enter")
+        shown.page.locator(".picture canvas").first.wait_for()
+        shown.page.fill("form.bar input", "b=7, n=300")
+        shown.page.press("form.bar input", "Enter")
+        peak = 3072 * 7 * 300 + 48 * 7 * 300 * 300 + 64 * ((38 * 300 + 63) // 64)
+        assert f"peak {peak:,} B" in shown.page.inner_text("form.bar [role=status]")
+        assert f"{peak:,} B" in shown.page.inner_text("main .facts")
+        assert (shown.errors, shown.policy_breaks) == ([], [])
+
+
+def test_several_models_lie_along_time_in_colours_of_their_own(browser: Any, tmp_path: Path) -> None:
+    files = [str(tmp_path / f"{name}.json") for name in ("first", "second")]
+    for file, problem in zip(files, (OLD, NEW), strict=True):
+        Path(file).write_bytes(write_problem(problem))
+    assert (
+        main(
+            [
+                "plan",
+                *files,
+                "--together",
+                "none",
+                "-o",
+                str(tmp_path / "page.html"),
+                "-o",
+                str(tmp_path / "plan.json"),
+                "-q",
+            ]
+        )
+        == 0
+    )
+    with tab(browser) as shown:
+        shown.page.goto((tmp_path / "page.html").as_uri())
+        assert shown.page.inner_text("h1") == "first, second"
+        assert shown.page.inner_text(".legend").split()[:2] == ["first", "second"]
+        spans = shown.page.evaluate("memplan.view.plan.spans.map(({kind, name, start}) => [kind, name, start])")
+        assert spans == [["model", "first", 0], ["model", "second", 7]]
+        assert (shown.errors, shown.policy_breaks) == ([], [])
+
+
+def test_an_order_is_shown_before_and_after(opened: Any) -> None:
+    graph = OperationGraph.model_validate(SUMS)
+    shown = opened(order_page("sums", order(graph, OrderOptions(time_limit_s=5))))
+    assert "33 B → 18 B" in shown.page.inner_text(".bar >> nth=1")
+    assert shown.page.locator(".links .moved").count() > 0
+
+
+def test_a_frontier_of_recompute_opens_its_points(opened: Any) -> None:
+    sizes = [64, 1, 64, 1, 65]
+    ops = [{"out": [0]}, {"in": [0], "out": [1]}, {"in": [1], "out": [2]}, {"in": [2], "out": [3]}]
+    graph = OperationGraph.model_validate({"size": sizes, "kept": [4], "ops": [*ops, {"in": [0, 3], "out": [4]}]})
+    answer = order(graph, OrderOptions(recompute=True, time_limit_s=5))
+    shown = opened(recompute_page("again", answer))
+    assert answer.recomputed is not None
+    assert shown.page.locator("circle.point").count() == len(answer.recomputed.points)
+
+
+def test_a_cascade_shows_its_stripes(opened: Any, tmp_path: Path) -> None:
+    model = Path(__file__).parents[3] / "tests" / "models" / "recorded" / "kws_dscnn_int8.tflite"
+    target = tmp_path / "cascade.html"
+    assert main(["cascade", str(model), "-o", str(target), "--quiet", "-o", str(tmp_path / "c.json")]) == 0
+    shown = opened(target.read_bytes())
+    shown.page.click("button:text-is('stripes')")
+    assert shown.page.locator("rect.made").count() > 3
+    shown.page.click("button:text-is('plan')")
+    shown.page.select_option("select", "role")
+    assert shown.page.get_by_text("ring", exact=True).count() > 0
+
+
+def test_plans_that_differ_have_a_tab_each(opened: Any, tmp_path: Path) -> None:
+    problem = {
+        "buffers": [{"id": k, "size": 2 + k % 2, "start": k, "end": k + 1} for k in range(4)],
+        "reuse": [{"pairs": [[a, b] for b in range(4) for a in range(b)], "cost": 1}],
+        "pools": [{"name": "ub", "size": 6}],
+        "objective": "cost",
+    }
+    given, page, answer = (tmp_path / name for name in ("waits.json", "plans.html", "plan.json"))
+    given.write_text(json.dumps(problem))
+    asked = ["plan", str(given), "--plans", "3", "--distance", "2", "-o", str(page), "-o", str(answer)]
+    assert main(asked) == 0
+    found = json.loads(answer.read_text())
+    plans = [found, *found["others"]["plans"]]
+    shown = opened(page.read_bytes())
+    tabs = shown.page.locator("nav.tabs button")
+    paid = [{frozenset(row["buffers"]) for row in plan["reused"]} for plan in plans]
+    words = [f"{k}: cost {plan['cost']:g}" for k, plan in enumerate(plans, start=1)]
+    words[1:] = [
+        f"{text}, {len(pairs ^ paid[0])} pairs from 1" for text, pairs in zip(words[1:], paid[1:], strict=True)
+    ]
+    assert tabs.all_inner_texts() == words
+    for k, plan in enumerate(plans):
+        tabs.nth(k).click()
+        offsets = shown.page.evaluate("Array.from(memplan.view.plan.offset)")
+        assert offsets == [row["offset"] for row in plan["placements"]]
+        assert "valid: checked" in shown.page.inner_text(".facts")
+
+
+def raised(problem: Problem) -> Plan:
+    """Return the best plan, 1,024 bytes higher."""
+    rows = [row | {"offset": int(row["offset"]) + 1024} for row in solve(problem).placements.rows()]
+    return Plan.model_validate({"status": "feasible", "placements": rows})
+
+
+def test_problems_and_plans_are_dropped_on_a_file_page(opened: Any) -> None:
+    shown = opened(plan_page(OLD, solve(OLD)))
+    drop(shown, "moved.json", raised(OLD).model_dump_json())
+    shown.page.wait_for_function("() => memplan.view.plan.offset.every((offset) => offset >= 1024)")
+    drop(shown, "other.json", json.dumps({"problem": NEW.model_dump(mode="json"), "plan": None}))
+    shown.page.wait_for_function("() => memplan.view.plan.ids.includes('new')")
+    assert shown.page.inner_text(".badge") == "no plan"
+    assert "memplan plan FILE" in shown.page.inner_text(".sentences")
+    assert "bytes that are needed" in shown.page.inner_text(".legend")
+    drop(shown, "<b>notes", "hello")
+    assert "<b>notes: is no JSON" in shown.page.inner_text("p[role=alert]")
+
+
+def test_a_schedule_is_drawn_from_its_page_and_from_its_answer_dropped(opened: Any, tmp_path: Path) -> None:
+    attention = Path(__file__).parents[3] / "examples" / "schedules" / "attention.json"
+    answer, page = tmp_path / "answer.json", tmp_path / "schedule.html"
+    assert main(["schedule", str(attention), "-o", str(answer), "-o", str(page)]) == 0
+    found = json.loads(answer.read_text())
+    assert len(found["link_busy"]) == len(found["subgraph_traffic"]) == len(found["subgraphs"])
+    assert sum(found["subgraph_traffic"]) == found["traffic"]
+    assert max(found["link_busy"]) <= 1
+    shown = opened(plan_page(OLD, solve(OLD)))
+    drop(shown, "answer.json", answer.read_text())
+    for _ in range(2):
+        shown.page.locator(".schedule .slot").first.wait_for()
+        assert shown.page.locator(".schedule .slot").count() == len(found["slots"])
+        assert shown.page.locator(".schedule tbody tr").count() == len(found["subgraphs"])
+        names = shown.page.locator(".schedule text.name").all_text_contents()
+        assert names
+        assert {*names} <= {f"tensor {slot['tensor']}" for slot in found["slots"]}
+        assert ("waits for the link" in shown.page.inner_text(".schedule .bar")) == (max(found["link_busy"]) > 0.999)
+        # A slot is as high as its bytes are of the capacity.
+        slots = sorted(found["slots"], key=lambda slot: (slot["start"], slot["offset"]))
+        high = float(shown.page.locator(".schedule .slot").first.get_attribute("height"))
+        assert high == pytest.approx(260 * slots[0]["size"] / found["capacity"])
+        assert shown.serious_violations() == []
+        shown.page.goto(page.as_uri())
+    shown.page.locator(".schedule .slot").first.wait_for()
+    shown.page.click("text=steps as wide as they take")
+    # The first step takes its share of the time.
+    first, ground = (
+        shown.page.locator(f".schedule {kind}").first.get_attribute("width") for kind in (".time", ".ground")
+    )
+    share = found["subgraph_latencies"][0] / found["latency"]
+    assert float(first) == pytest.approx(float(ground) * share, abs=1.5)
+    shown.page.keyboard.press("Tab")
+    with shown.page.expect_download() as download:
+        shown.page.keyboard.press("Enter")
+    image = Path(download.value.path()).read_bytes()
+    drawn = shown.page.evaluate(
+        "['width', 'height'].map((side) => 2 * document.querySelector('.schedule [role=application] svg')"
+        ".getAttribute(side))"
+    )
+    assert image[:4] == b"\x89PNG"
+    assert list(struct.unpack(">II", image[16:24])) == drawn
+    shown.page.keyboard.press("Tab")
+    with shown.page.expect_download() as download:
+        shown.page.keyboard.press("Enter")
+    kinds = re.findall(r'class="slot (\w+)" fill="(rgb[^"]+)"', Path(download.value.path()).read_text())
+    assert len(kinds) == len(slots)
+    assert len({fill for _, fill in kinds}) > 1  # the file has the colours of the styles
+    for key in ("Tab", "ArrowRight", "ArrowRight"):
+        shown.page.keyboard.press(key)
+    assert shown.page.inner_text(".schedule .said").startswith(f"{slots[1]['kind']} of tensor {slots[1]['tensor']}:")
+    assert shown.page.locator(".schedule .slot.chosen").count() == 1
+    shown.page.keyboard.press("Escape")
+    assert shown.page.locator(".schedule .slot.chosen").count() == 0
+    widest = max(range(len(slots)), key=lambda k: slots[k]["size"] * (slots[k]["end"] - slots[k]["start"]))
+    box = shown.page.locator(".schedule .slot").nth(widest).bounding_box()
+    shown.page.touchscreen.tap(box["x"] + box["width"] / 2, box["y"] + box["height"] / 4)
+    assert f"of tensor {slots[widest]['tensor']}:" in shown.page.inner_text(".schedule .said")
+
+
+def test_a_cell_shows_the_page_and_cannot_reach_the_notebook(browser: Any) -> None:
+    shown = solve(NEW)._repr_html_()
+    assert shown is not None
+    with tab(browser) as found:
+        found.page.set_content(f"<p>notebook</p>{shown}")
+        frame = found.page.frame_locator("iframe")
+        frame.locator(".picture canvas").first.wait_for()
+        assert found.page.locator("iframe").get_attribute("sandbox") == "allow-scripts allow-downloads"
+        assert found.errors == []
+
+
+def test_the_film_of_a_search_shows_the_best_plan_of_each_time(opened: Any) -> None:
+    plans = [json.loads(plan.model_dump_json()) for plan in (solve(OLD), raised(OLD))]
+    times = ((0.0, None, 64, None), (1.0, 1152, 64, plans[1]), (4.0, 128, 128, plans[0]))
+    frames = [{"at": at, "peak": peak, "bound": bound, "plan": plan} for at, peak, bound, plan in times]
+    film = {"kind": "film", "title": "the film", "problem": OLD.model_dump(mode="json"), "frames": frames}
+    found = opened(file_page("film", film))
+    shown = found.page
+    assert found.serious_violations() == []
+    shown.keyboard.press("Tab")
+    shown.keyboard.press("Tab")
+    for key, sentence, top in (
+        ("End", "4.00 s: 128 B, proved to be the least", 128),
+        ("ArrowLeft", "1.00 s: 1.125 KiB", 1152),
+        ("ArrowRight", "4.00 s: 128 B, proved to be the least", 128),
+        ("Home", "0.00 s: no plan yet", None),
+    ):
+        shown.keyboard.press(key)
+        assert sentence in shown.inner_text(".bar:has(input[type=range]) [role=status]")
+        assert shown.evaluate("document.activeElement.getAttribute('aria-valuetext')").startswith(sentence)
+        assert shown.evaluate("memplan.view.shown()?.plan.top(0) ?? null") == top
+    assert "No plan was kept of this time." in shown.inner_text(".welcome")
+    shown.keyboard.press("Shift+Tab")
+    shown.keyboard.press("Enter")
+    assert shown.evaluate("document.activeElement.textContent") == "pause"
+    shown.locator(".picture canvas").first.wait_for()
+    shown.focus(".picture .over")
+    shown.wait_for_function("() => Number(document.querySelector('input[type=range]').value) === 4")
+    assert shown.evaluate("document.activeElement.className") == "over"  # of the plan that came in its place
+    assert shown.locator(".film path.peak").count() == shown.locator(".film path.bound").count() == 1

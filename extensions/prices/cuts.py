@@ -1,0 +1,144 @@
+"""A bound on the price of a piece by clique cuts, with the multipliers that prove it.
+
+A clique of buffers, of which every two must not meet or cost something, lies within the pool; so what it is larger by
+than the pool, `excess`, is saved by pairs that meet, each of which saves its smaller buffer at the most (Bonferroni).
+Of the 0 or 1 by which pairs meet: the sum of min(smaller, excess) over the clique's pairs is at least the excess, and
+so it is with both sides divided and rounded up. Such rows, each times a multiplier, add up to the bound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from memplan.planner.model.buffer_table import I64
+from memplan.solvers.core.tables import F64, Reference
+from memplan.extensions.prices.core.kernels import NEVER, Cliques, Packing, find_cliques, pack_prices
+from memplan.extensions.prices.pieces import Piece
+
+MOST_PAIRS = 600
+"""The most pairs of a piece whose program is solved here, as the simplex stores a square of them."""
+_SCALE = 1 << 20
+"""The denominator of multipliers, which are integers."""
+_STARTS, _ROOM, _PIVOTS = 60, 200_000, 20_000
+
+
+@dataclass(frozen=True)
+class Cut:
+    """A cutting plane: a clique, and the number that divides both sides of its row (see the module)."""
+
+    members: tuple[int, ...]
+    divisor: int
+
+
+@dataclass(frozen=True)
+class CutBound:
+    """A lower bound on the price, proved by cuts times multipliers in units of 1 / `scale`."""
+
+    bound: int
+    multipliers: tuple[tuple[Cut, int], ...] = ()
+    scale: int = _SCALE
+
+
+class CutRows:
+    """The rows found so far for a piece, and its program."""
+
+    def __init__(self, piece: Piece) -> None:
+        self.piece = piece
+        i, j = piece.pairs.T
+        self.price = piece.price[i, j]
+        self.smaller = np.minimum(piece.size[i], piece.size[j])
+        self.number = np.where(piece.price == NEVER, -1, 0)
+        self.number[i, j] = self.number[j, i] = np.arange(1, len(i) + 1)
+        self.cuts: list[Cut] = []
+        self.rows: list[tuple[I64, I64, int]] = []  # the pairs' numbers, their coefficients, the right side
+        self._seen: set[Cut] = set()
+
+    def add(self, members: tuple[int, ...], meets: F64) -> bool:
+        """Add the strongest rows of a clique; return True if any is new and violated."""
+        excess, pairs, saved = self.saved(members)
+        best: list[tuple[float, Cut, I64, int]] = []
+        for divisor in {1, *saved.tolist()}:
+            value, least = -(-saved // divisor), -(-excess // divisor)
+            short = (least - float(value @ meets[pairs])) / least
+            best.append((short, Cut(members, divisor), value, least))
+        is_new = False
+        for short, cut, value, least in sorted(best, key=lambda each: -each[0])[:2]:
+            if short > 1e-6 and cut not in self._seen:
+                self._seen.add(cut)
+                self.cuts.append(cut)
+                self.rows.append((pairs, value, least))
+                is_new = True
+        return is_new
+
+    def saved(self, members: tuple[int, ...]) -> tuple[int, I64, I64]:
+        """Return the excess of a clique over the pool, its pairs, and how much each can save."""
+        excess = int(self.piece.size[list(members)].sum()) - self.piece.capacity
+        inside = self.number[np.ix_(members, members)]
+        pairs = inside[np.triu_indices(len(members), 1)]
+        pairs = np.sort(pairs[pairs > 0]) - 1
+        return excess, pairs, np.minimum(self.smaller[pairs], excess)
+
+    def solve(self, flag: I64) -> tuple[F64, F64]:
+        """Return (level of each row, how much each pair meets) of the program's best solution."""
+        pairs, values, least = zip(*self.rows, strict=True)
+        scaled = [value / right for value, right in zip(values, least, strict=True)]
+        first = np.cumsum([0, *map(len, pairs)])
+        level, meets = np.zeros(len(self.rows)), np.zeros(len(self.price))
+        gain = np.ones(len(self.rows))
+        room = np.zeros(len(self.price), dtype=np.int64)
+        price = self.price.astype(np.float64)
+        # One scale for all: what a pair is overpaid by counts as it is.
+        run = Packing(
+            price, gain, first, np.concatenate(pairs), np.concatenate(scaled), room, level, meets, _PIVOTS, flag
+        )
+        pack_prices(Reference(run))
+        return level / np.array(least), meets
+
+    def proof(self, level: F64) -> CutBound:
+        """Return the integer bound proved by multipliers, rounded down."""
+        whole = [max(0, int(value * _SCALE + 1e-3)) for value in level.tolist()]
+        chosen = [(cut, row, times) for cut, row, times in zip(self.cuts, self.rows, whole, strict=True) if times]
+        paid = np.zeros(len(self.price), dtype=object)
+        total = 0
+        for _, (pairs, value, least), times in chosen:
+            paid[pairs] += value.astype(object) * times
+            total += least * times
+        total -= int(sum(max(0, int(used) - _SCALE * int(price)) for used, price in zip(paid, self.price, strict=True)))
+        return CutBound(max(0, -(-total // _SCALE)), tuple((cut, times) for cut, _, times in chosen))
+
+
+def cut_bounds(
+    piece: Piece, seed: int, flag: I64, rounds: int, program: Callable[[CutRows], tuple[F64, F64]] | None = None
+) -> Iterator[CutBound]:
+    """Yield better and better bounds, until several consecutive searches find no new row.
+
+    The `program` solves that of the rows found so far; left out, the simplex method of the core does.
+    """
+    rows, dry = CutRows(piece), 0
+    meets, cut = np.zeros(len(rows.price)), np.zeros(_ROOM, dtype=np.int64)
+    best = CutBound(0)
+    for turn in range(rounds):
+        # What a pair saves is taken as its smaller buffer's part in turn with its square root, which is nearer to 1.
+        saved = rows.smaller * (np.sqrt(meets) if turn % 3 == 2 else meets)
+        least = 1e-5 * piece.capacity
+        run = Cliques(
+            piece.size, piece.capacity, rows.number, saved, _STARTS, 40 + len(piece), seed + turn + 1, least, cut
+        )
+        count, at, is_new = find_cliques(Reference(run)), 0, False
+        for _ in range(count):
+            size = int(cut[at])
+            is_new |= rows.add(tuple(sorted(cut[at + 1 : at + 1 + size].tolist())), meets)
+            at += 1 + size
+        dry = 0 if is_new else dry + 1
+        if dry > 3 or flag[0] or not rows.rows:
+            return
+        if is_new:
+            level, meets = rows.solve(flag) if program is None else program(rows)
+            meets = np.clip(meets, 0.0, 1.0)
+            proof = rows.proof(level)
+            if proof.bound > best.bound:
+                best = proof
+                yield best

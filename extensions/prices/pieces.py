@@ -1,0 +1,263 @@
+"""Pieces of an instance with costs: independent parts of a pool, reduced to their hard buffers.
+
+Buffers of two parts may overlap as they like, so each part has the whole pool to itself. Of a part, buffers whose
+neighbours cannot block every start are taken out, and put back last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import gcd
+
+import numpy as np
+
+from memplan.planner.instance.instance import Bool, Instance
+from memplan.planner.model.buffer_table import I64, column
+from memplan.solvers.formulation.pair_rules import pairs_of
+from memplan.solvers.formulation.sharing import conflict_matrix
+from memplan.extensions.prices.core.kernels import NEVER, PieceTable
+
+Offsets = list[int]
+_MOST_BUFFERS = 2_000
+"""The most buffers of a pool, as the costs of pairs form a matrix."""
+NO_END = 2**60
+"""The end of an unlimited pool, in units; rounding up behind it stays within 64 bits."""
+
+
+@dataclass(frozen=True, eq=False)
+class Piece:
+    """`n` buffers of one pool, in units of their own, each `unit` of the instance's units.
+
+    members: (n,), positions in the instance.
+    size, lowest, highest, step: (n,), starts are lowest + k * step up to highest.
+    price: (n, n), what two cost where they meet: NEVER must not be, 0 is nothing.
+    grid, gap: (n, n), as in the kernels' table.
+    reserved: (r, 2), ranges that nothing may touch.
+    shift: where stretches of a grid begin.
+    """
+
+    members: I64
+    size: I64
+    lowest: I64
+    highest: I64
+    step: I64
+    price: I64
+    grid: I64
+    gap: I64
+    reserved: I64
+    shift: int
+    unit: int = 1
+
+    def __len__(self) -> int:
+        return len(self.size)
+
+    @cached_property
+    def pairs(self) -> I64:
+        """The priced pairs, (k, 2), the lower position first."""
+        return np.argwhere(np.triu(self.price > 0))
+
+    @cached_property
+    def table(self) -> PieceTable:
+        """The piece in the kernels' format."""
+        row, other = map(np.ascontiguousarray, np.nonzero(self.price))
+        first = np.searchsorted(row, np.arange(len(self) + 1))
+        entries = (np.ascontiguousarray(each[row, other]) for each in (self.price, self.grid, self.gap))
+        price, grid, gap = entries
+        size, lowest, highest, step = map(np.ascontiguousarray, (self.size, self.lowest, self.highest, self.step))
+        reserved = np.ascontiguousarray(self.reserved)
+        return PieceTable(size, lowest, highest, step, first, other, price, grid, gap, reserved, self.shift)
+
+    def among(self, chosen: I64) -> Piece:
+        """Return the piece of some buffers, in the same units."""
+        own = {name: getattr(self, name)[chosen] for name in ("members", "size", "lowest", "highest", "step")}
+        both = {name: getattr(self, name)[np.ix_(chosen, chosen)] for name in ("price", "grid", "gap")}
+        return Piece(**own, **both, reserved=self.reserved, shift=self.shift, unit=self.unit)
+
+    def coarser(self) -> Piece:
+        """Return the piece in the coarsest units that preserve the cheapest plan."""
+        # In a plan that is pushed down, every offset is a sum of these numbers (see `common_unit`).
+        grids = self.grid[self.grid > 1]
+        unit = gcd(*(int(np.gcd.reduce(part.ravel(), initial=0)) for part in (self.size, self.lowest, self.reserved)))
+        unit = gcd(
+            unit, self.shift if len(grids) else 0, *(int(np.gcd.reduce(part)) for part in (grids, self.gap.ravel()))
+        )
+        if any(unit % step for step in set(self.step.tolist())):
+            unit = gcd(unit, *self.step.tolist())
+        if unit <= 1:
+            return self
+        highest = self.highest // unit
+        step = np.maximum(self.step // unit, 1)
+        return Piece(
+            self.members,
+            self.size // unit,
+            self.lowest // unit,
+            highest,
+            step,
+            self.price,
+            np.where(self.grid > 1, self.grid // unit, 1),
+            self.gap // unit,
+            self.reserved // unit,
+            self.shift // unit,
+            self.unit * unit,
+        )
+
+    @cached_property
+    def capacity(self) -> int:
+        """The units available to the buffers, without reserved ones."""
+        low, high = int(self.lowest.min()), int((self.highest + self.size).max())
+        inside = np.minimum(self.reserved[:, 1], high) - np.maximum(self.reserved[:, 0], low)
+        return high - low - int(np.maximum(inside, 0).sum())
+
+    @cached_property
+    def _lists(self) -> list[list[tuple[int, int, int]]]:
+        """Each buffer's neighbours, with grid and gap."""
+        lists: list[list[tuple[int, int, int]]] = [[] for _ in range(len(self))]
+        rows, others = np.nonzero(self.price)
+        columns = (rows, others, self.grid[rows, others], self.gap[rows, others])
+        for i, j, grid, gap in np.stack(columns, axis=1).tolist():
+            lists[i].append((j, grid, gap))
+        return lists
+
+    def lowest_free(self, i: int, at: Offsets, is_hard_alone: bool = False) -> int | None:
+        """Return the lowest start of a buffer that meets no placed neighbour (`at` is -1 for none)."""
+        size, step, lowest = int(self.size[i]), int(self.step[i]), int(self.lowest[i])
+        taken = [(low - size + 1, high) for low, high in self.reserved.tolist()]
+        for j, grid, gap in self._lists[i]:
+            if at[j] < 0 or (is_hard_alone and self.price[i, j] > 0):
+                continue
+            low, high = at[j] - gap, at[j] + int(self.size[j]) + gap
+            if grid > 1:
+                low = (low + self.shift) // grid * grid - self.shift
+                high = ((high - 1 + self.shift) // grid + 1) * grid - self.shift
+            taken.append((low - size + 1, high))
+        start = lowest
+        for low, high in sorted(taken):
+            if low <= start < high:
+                start = lowest - (lowest - high) // step * step
+        return start if start <= self.highest[i] else None
+
+    def first_fit(self, is_hard_alone: bool = False) -> Offsets | None:
+        """Return a plan by first fit in a few orders, without paying pairs or without conflicts, or None."""
+        degree = (self.price != 0).sum(axis=1)
+        pull = np.where(self.price == NEVER, 3, self.price).sum(axis=1)
+        for order in (np.lexsort((-degree, -self.size)), np.lexsort((-self.size, -degree)), np.argsort(-pull)):
+            at: Offsets = [-1] * len(self)
+            for i in order.tolist():
+                start = self.lowest_free(i, at, is_hard_alone)
+                if start is None:
+                    break
+                at[i] = start
+            else:
+                return at
+        return None
+
+    def peeled(self) -> tuple[I64, list[int]]:
+        """Return the remaining buffers (ascending), and the removed ones in order."""
+        wide = self.size[None, :] + 2 * self.gap + np.where(self.grid > 1, 2 * (self.grid - 1), 0)
+        blocked = -(-(self.size[:, None] + wide - 1) // self.step[:, None]) * (self.price != 0)
+        room = (self.highest - self.lowest) // self.step + 1
+        for low, high in self.reserved.tolist():
+            room = room + (low - self.size + 1 - high) // self.step - 1
+        is_left, gone = np.ones(len(self), dtype=np.bool_), []
+        while len(out := np.flatnonzero(is_left & (blocked[:, is_left].sum(axis=1) < room))):
+            gone += out.tolist()
+            is_left[out] = False
+        return np.flatnonzero(is_left), gone
+
+    def parts(self) -> Iterator[I64]:
+        """Yield the sets of buffers connected by pairs, each ascending."""
+        seen = np.zeros(len(self), dtype=np.bool_)
+        near = self.price != 0
+        for first in range(len(self)):
+            if seen[first]:
+                continue
+            members = np.zeros(len(self), dtype=np.bool_)
+            fresh = members.copy()
+            fresh[first] = True
+            while fresh.any():
+                members |= fresh
+                fresh = near[fresh].any(axis=0) & ~members
+            seen |= members
+            yield np.flatnonzero(members)
+
+    def paid(self, at: Sequence[int] | I64) -> Bool:
+        """Return True for the priced pairs that meet in a plan, (k,)."""
+        start = np.asarray(at)
+        i, j = self.pairs.T
+        grid = self.grid[i, j]
+        first, last = (start + self.shift, start + self.size - 1 + self.shift)
+        return np.asarray((first[i] // grid <= last[j] // grid) & (first[j] // grid <= last[i] // grid))
+
+    def cost(self, at: Sequence[int] | I64) -> int:
+        """Return the cost of the pairs that meet in a plan."""
+        i, j = self.pairs.T
+        return int(self.price[i, j][self.paid(at)].sum())
+
+
+def suits(instance: Instance) -> bool:
+    """Return True if pools can be pieces: fixed pools, few enough buffers, one rule for each pair."""
+    counts = instance.allowed.sum(axis=1)
+    if (instance.allowed.sum(axis=0) != 1).any() or counts.max(initial=0) > _MOST_BUFFERS:
+        return False
+    return instance.is_small_numbered and not (
+        any(pool.bank > 1 for pool in instance.pools) and _meet_in_two_ways(instance)
+    )
+
+
+def pools_of(instance: Instance, prices: Sequence[int]) -> list[Piece]:
+    """Return the content of each pool as a piece, with the given prices."""
+    home = instance.allowed.argmax(axis=0)
+    counts = np.bincount(home, minlength=len(instance.pools))
+    return [_pool(instance, q, np.flatnonzero(home == q), prices) for q in np.flatnonzero(counts).tolist()]
+
+
+def _meet_in_two_ways(instance: Instance) -> bool:
+    """Return True if a conflicting or priced pair may have another bank rule."""
+    priced = instance.priced
+    by_bank = {*map(tuple, priced.rows[priced.by_bank].tolist())}
+    others = {*map(tuple, priced.rows[~priced.by_bank].tolist())}
+    near = conflict_matrix(instance, np.arange(len(instance)))
+    return bool(len(instance.clear_pairs) or by_bank & others or any(near[i, j] for i, j in by_bank))
+
+
+def _pool(instance: Instance, q: int, members: I64, prices: Sequence[int]) -> Piece:
+    pool, n = instance.pools[q], len(members)
+    position = np.full(len(instance), -1)
+    position[members] = np.arange(n)
+
+    def inside(rows: I64) -> tuple[Bool, I64, I64]:
+        positions = position[rows.reshape(-1, 2)]
+        is_inside = np.asarray((positions >= 0).all(axis=1))
+        return is_inside, positions[is_inside, 0], positions[is_inside, 1]
+
+    price, grid, gap = (np.full((n, n), value) for value in (0, 1, 0))
+    priced = instance.priced
+    is_inside, i, j = inside(priced.rows)
+    for by_bank in (False, True) if pool.bank else (False,):
+        chosen = priced.by_bank[is_inside] == by_bank
+        a, b, added = i[chosen], j[chosen], np.array(prices, dtype=np.int64)[is_inside][chosen]
+        price[a, b] += added
+        grid[a, b] = np.where(by_bank, pool.bank, grid[a, b])
+    price, grid = price + price.T, np.maximum(grid, grid.T)
+    near = conflict_matrix(instance, members)
+    np.fill_diagonal(near, False)
+    price[near], grid[near] = NEVER, 1
+    if pool.bank:
+        _, a, b = inside(np.array(pairs_of(instance.bank_first, instance.bank_with), dtype=np.int64))
+        both = np.concatenate((a, b)), np.concatenate((b, a))
+        price[both], grid[both] = NEVER, pool.bank
+    is_inside, a, b = inside(instance.clear_pairs)
+    both = np.concatenate((a, b)), np.concatenate((b, a))
+    price[both], gap[both] = NEVER, np.tile(instance.clearance[is_inside], 2)
+    size = instance.size[members]
+    lowest, step = instance.lowest[q, members], instance.alignment[q, members]
+    highest = np.minimum(instance.highest[q, members], min(pool.capacity, NO_END) - size)
+    highest = lowest + (highest - lowest) // step * step
+    return Piece(members, size, lowest, highest, step, price, grid, gap, pool.reserved, pool.bank_shift)
+
+
+def whole_offsets(piece: Piece, at: Sequence[int] | I64, offset: I64) -> None:
+    """Write the offsets of a piece's plan into those of the instance."""
+    offset[piece.members] = column(at) * piece.unit

@@ -1,0 +1,55 @@
+"""Certificates of prices: the cliques and multipliers of all pieces, as lines for checkers."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from memplan.planner.instance.instance import Instance
+from memplan.solvers.formulation.costs import Costs
+from memplan.solvers.search.control import Control
+from memplan.extensions.prices.cuts import MOST_PAIRS, CutBound, cut_bounds
+from memplan.extensions.prices.pieces import NO_END, Piece, suits
+from memplan.extensions.prices.search import hard_pieces
+
+_ROUNDS = 400
+
+
+def price_lines(instance: Instance, price: int, control: Control) -> list[str] | None:
+    """Return the lines that prove a price, summed over pieces; None if cliques do not reach it in time.
+
+    Where a piece is narrower than its pool, a checker may find that a clique of it fits (`is_narrow`).
+    """
+    if price == 0:  # a price of 0 needs no clique, only a part
+        return [f"scale {CutBound(0).scale}", "part"]
+    if not suits(instance):
+        return None
+    step = int(Costs.of(instance).step)
+    lines, proved = [f"scale {CutBound(0).scale}"], 0
+    for piece in hard_pieces(instance):
+        if len(piece.pairs) > MOST_PAIRS:
+            return None
+        bound = CutBound(0)
+        for better in cut_bounds(piece, 0, np.zeros(1, dtype=np.int64), _ROUNDS):
+            bound = better
+            if control.cancelled.is_set() or control.left_s <= 0:
+                break
+        # Prices of a piece are in steps: each clique counts as often.
+        proved += step * bound.bound
+        lines.append("part")
+        lines += [_line(instance, piece, cut.members, cut.divisor, step * times) for cut, times in bound.multipliers]
+    return lines if proved >= price else None
+
+
+def is_narrow(instance: Instance) -> bool:
+    """Return True if pins and limits leave a piece less than its pool, which checkers assume."""
+    for piece in hard_pieces(instance):
+        pool = instance.pools[int(instance.allowed[:, piece.members[0]].argmax())]
+        ends = (piece.highest + piece.size) * piece.unit
+        if piece.lowest.min() > 0 or ends.max() < min(pool.capacity, NO_END):
+            return True
+    return False
+
+
+def _line(instance: Instance, piece: Piece, members: tuple[int, ...], divisor: int, times: int) -> str:
+    rows = sorted(instance.source[piece.members[list(members)]].tolist())
+    return " ".join(map(str, ("clique", times, divisor * piece.unit * instance.unit, *rows)))

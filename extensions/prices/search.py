@@ -1,0 +1,305 @@
+"""The search for the least price of pairs: free placements first, then piece by piece.
+
+Each hard piece goes through some exact search, a walk and bounds, then more of each until its price is proved or the
+time is over. Without a clock, nodes, steps and pivots are counted instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from typing import Self
+
+import numpy as np
+
+from memplan.planner.instance.instance import Instance
+from memplan.planner.model.buffer_table import I64, column
+from memplan.solvers.core.tables import Reference
+from memplan.solvers.exact import branch_and_bound
+from memplan.solvers.formulation.costs import Costs
+from memplan.solvers.formulation.subinstance import part_of
+from memplan.solvers.heuristics import greedy
+from memplan.solvers.processes.threads import threads_of_one
+from memplan.solvers.search.incumbent import Search
+from memplan.extensions.prices.core.kernels import MOST_BUFFERS, LeastPrice, Walk, least_price, walk
+from memplan.extensions.prices.cuts import MOST_PAIRS, cut_bounds
+from memplan.extensions.prices.pieces import Offsets, Piece, pools_of, suits, whole_offsets
+
+
+@dataclass(frozen=True)
+class Least:
+    """The result of a search: the least price with a plan, or only a lower bound.
+
+    `price` is None where no plan below `upper` was found; `is_over` says that the search was not stopped.
+    """
+
+    bound: int
+    nodes: int
+    price: int | None = None
+    at: Offsets | None = None
+    is_over: bool = True
+
+
+def least_price_of(piece: Piece, upper: int, most_nodes: int, flag: I64) -> Least | None:
+    """Search for the least price below `upper`; None if a piece is too large."""
+    if len(piece) > MOST_BUFFERS:
+        return None
+    at, counts = np.zeros(len(piece), dtype=np.int64), np.zeros(3, dtype=np.int64)
+    run = LeastPrice(upper, most_nodes, at, counts, flag)
+    is_over = bool(least_price(Reference(piece.table), Reference(run)))
+    nodes, bound, price = counts.tolist()
+    return Least(bound, nodes, price, at.tolist(), is_over) if price < upper else Least(bound, nodes, is_over=is_over)
+
+
+NAME = "prices"
+_QUICK_NODES, _FEW_NODES, _MANY_NODES = 10_000, 200_000, 40_000_000
+_SHORT_WALK, _STEPS_A_CALL = 20_000, 2_048
+_NONE_ABOVE = 2**60
+_HOT, _COLD = 2.0, 0.15
+_MOST_PRICE = 2**33
+_CUT_ROUNDS = 60
+_WORK_PER_NODE, _WORK_PER_STEP, _WORK_PER_PAIR = 1, 20, 0.3
+"""The work of a node, a walk's step, and each pair of a buffer, in units of Search.work_limit."""
+_MEND_SHARE = 0.5
+"""The share of the remaining time for a first plan if first fit finds none."""
+
+
+@dataclass(eq=False)
+class _OpenPiece:
+    """A piece with unknown price: its best plan and its bound so far."""
+
+    piece: Piece
+    at: Offsets = field(default_factory=list)
+    price: int = _NONE_ABOVE
+    bound: int = 0
+    walks: int = 0
+
+    @property
+    def is_settled(self) -> bool:
+        return self.price <= self.bound
+
+    def take(self, at: Offsets | I64, price: int) -> None:
+        if price < self.price:
+            self.at, self.price = [int(start) for start in at], price
+
+
+def solve(instance: Instance, search: Search) -> None:
+    """Offer plans and bounds until the least price is proved or the search is over; skip unsuitable instances."""
+    if (price_search := _PriceSearch.of(instance, search)) is not None and price_search.begin(_FEW_NODES):
+        price_search.go_on()
+
+
+def begin(instance: Instance, search: Search) -> None:
+    """Offer quick plans and proofs."""
+    if (price_search := _PriceSearch.of(instance, search)) is not None:
+        price_search.begin(_QUICK_NODES)
+
+
+class _PriceSearch:
+    """One search: the placed buffers, and the open pieces."""
+
+    def __init__(self, instance: Instance, search: Search, costs: Costs, pools: list[Piece]) -> None:
+        self.instance, self.search, self.costs, self.pools = instance, search, costs, pools
+        self.offset = np.zeros(len(instance), dtype=np.int64)
+        self.peeled: list[tuple[Piece, list[int]]] = []
+        self.hard: list[_OpenPiece] = []
+        self.work_left = float(search.work_limit)
+
+    @classmethod
+    def of(cls, instance: Instance, search: Search) -> Self | None:
+        """Return the search of an instance, None if it is unsuitable."""
+        costs = Costs.of(instance)
+        is_priced = instance.objective == "cost" and len(instance.priced) > 0
+        if not is_priced or sum(costs.clash) >= _MOST_PRICE or not suits(instance):
+            return None
+        return cls(instance, search, costs, pools_of(instance, costs.clash))
+
+    def begin(self, most_nodes: int) -> bool:
+        """Place free buffers, search a little and walk a little; return False if nothing fits or was found."""
+        is_sound = self._reduced() and all(self._begin(one, most_nodes) for one in self.hard)
+        if is_sound:
+            self._offer()
+        return is_sound
+
+    def go_on(self) -> None:
+        """Search until nothing is open or the search is over."""
+        for stage in (self._cut, self._finish):
+            for one in self.hard:
+                if not one.is_settled and not self._is_over:
+                    stage(one)
+                    self._offer()
+        self._walk_on()
+
+    @property
+    def _is_over(self) -> bool:
+        return self.search.is_over or (self.search.deterministic and self.work_left <= 0)
+
+    def _reduced(self) -> bool:
+        """Cut the pools into pieces and place free buffers; return False if a buffer cannot be placed."""
+        for pool in self.pools:
+            if (pool.highest < pool.lowest).any():
+                return False
+            for part, gone, pieces in _reduced(pool):
+                if gone:
+                    self.peeled.append((part, gone))
+                for piece in pieces:
+                    at = piece.first_fit()
+                    if at is None:
+                        self.hard.append(_OpenPiece(piece))
+                    else:
+                        whole_offsets(piece, at, self.offset)
+        return True
+
+    def _offer(self) -> None:
+        """Offer the plan, once all pieces have one, and the bound."""
+        if all(one.at for one in self.hard):
+            for one in self.hard:
+                whole_offsets(one.piece, one.at, self.offset)
+            offset = self._put_back()
+            self.search.offer(self.instance.allowed.argmax(axis=0), column(offset), NAME)
+        floor = self.costs.of_steps(sum(one.bound for one in self.hard))
+        if floor > self.search.bound[0]:
+            self.search.offer_bound((floor, *self.search.bound[1:]), NAME)
+
+    def _put_back(self) -> I64:
+        offset = self.offset.copy()
+        for part, gone in self.peeled:
+            # Offsets of the others are whole units of the part; those of its pieces may be coarser.
+            at = (offset[part.members] // part.unit).tolist()
+            for i in gone:
+                at[i] = -1
+            for i in reversed(gone):
+                start = part.lowest_free(i, at)
+                assert start is not None, "a buffer that was taken out has no place"
+                at[i] = start
+            whole_offsets(part, at, offset)
+        return offset
+
+    def _begin(self, one: _OpenPiece, most_nodes: int) -> bool:
+        """Search a piece exactly for a while, then walk; return False if nothing fits or was found."""
+        self._search_places(one, most_nodes)
+        if one.is_settled:
+            return one.price < _NONE_ABOVE or self._nothing_fits()
+        if not one.at and not self._start(one):
+            return False
+        self._walk(one, most_nodes // 10)
+        return True
+
+    def _nothing_fits(self) -> bool:
+        self.search.claim_infeasible(NAME)
+        return False
+
+    def _search_places(self, one: _OpenPiece, most_nodes: int) -> None:
+        nodes = int(min(most_nodes, self.work_left / _WORK_PER_NODE)) if self.search.deterministic else most_nodes
+        result = least_price_of(one.piece, one.price, nodes, self.search.flag)
+        if result is None:
+            return
+        self.work_left -= result.nodes * _WORK_PER_NODE
+        one.bound = max(one.bound, min(result.bound, one.price))
+        if result.at is not None and result.price is not None:
+            one.take(result.at, result.price)
+
+    def _start(self, one: _OpenPiece) -> bool:
+        """Find any fitting plan; return False if there is none."""
+        piece, best = one.piece, self.search.best
+        at: Offsets | None = piece.first_fit(is_hard_alone=True)
+        if at is None and best is not None:
+            at = (best.offset[piece.members] // piece.unit).tolist()
+        if at is None:
+            at = self._fitted(piece)
+        if at is None:
+            return False
+        one.take(at, piece.cost(at))
+        return True
+
+    def _fitted(self, piece: Piece) -> Offsets | None:
+        """Return a plan of the least peak found by the search without prices, or None."""
+        is_fitted = np.zeros(len(self.instance), dtype=np.bool_)
+        is_fitted[piece.members] = True
+        part = part_of(self.instance, is_fitted, int(self.instance.allowed[:, piece.members[0]].argmax()))
+        inner = self.search.child(_without_prices(part), _MEND_SHARE)
+        # The exact search does not support bank rules.
+        is_exact = inner.instance.features.isdisjoint({"banks", "clearances"})
+        for run in (greedy.begin, branch_and_bound.solve) if is_exact else (greedy.solve,):
+            if inner.best is None and not inner.is_over:
+                run(inner.instance, inner)
+        if inner.infeasible is not None:
+            self._nothing_fits()
+        return None if inner.best is None else (inner.best.offset // piece.unit).tolist()
+
+    def _cut(self, one: _OpenPiece) -> None:
+        """Raise the bound by clique cuts, if the program is small."""
+        if len(one.piece.pairs) > MOST_PAIRS:
+            return
+        for bound in cut_bounds(one.piece, self.search.seed, self.search.flag, _CUT_ROUNDS):
+            one.bound = max(one.bound, bound.bound)
+            if one.is_settled or self._is_over:
+                return
+
+    def _finish(self, one: _OpenPiece) -> None:
+        self._search_places(one, _MANY_NODES)
+
+    def _walk_on(self) -> None:
+        """Walk in the open pieces in turn, ever longer, until the search is over."""
+        length = 4 * _SHORT_WALK
+        while not self._is_over and (unsettled := [one for one in self.hard if not one.is_settled]):
+            for one in unsettled:
+                if not self._is_over:
+                    self._walk(one, length)
+                    self._offer()
+            length *= 2
+
+    def _walk(self, one: _OpenPiece, steps: int) -> None:
+        """Walk from a piece's best plan with falling heat; large pieces use a thread for each processor."""
+        is_alone = self.search.deterministic or len(one.piece.pairs) <= MOST_PAIRS
+        threads = 1 if is_alone else threads_of_one()
+        price = _WORK_PER_STEP + _WORK_PER_PAIR * len(one.piece.pairs) / len(one.piece)
+        if self.search.deterministic:
+            steps = max(1, int(min(steps, self.work_left / price)))  # what is left may not pay for one
+        self.work_left -= steps * price
+        with ThreadPoolExecutor(threads) as pool:
+            for walk in pool.map(lambda k: self._walked(one, steps, one.walks + k), range(threads)):
+                one.take(*walk)
+        one.walks += threads
+
+    def _walked(self, one: _OpenPiece, steps: int, number: int) -> tuple[I64, int]:
+        piece, at = one.piece, np.array(one.at, dtype=np.int64)
+        best, numbers = at.copy(), np.array([0, one.price, one.price], dtype=np.int64)
+        numbers[0] = (self.search.seed * 1_000_003 + 7_919 * number + 12_345) % (2**62) + 1
+        table = Reference(piece.table)
+        for done in range(0, steps, _STEPS_A_CALL):
+            heat = _HOT * (_COLD / _HOT) ** (done / steps)
+            count = min(_STEPS_A_CALL, steps - done)
+            walk(table, Reference(Walk(at, best, numbers, heat, count, one.bound, self.search.flag)))
+            if int(numbers[2]) <= one.bound or self.search.is_over:
+                break
+        return best, int(numbers[2])
+
+
+def _without_prices(instance: Instance) -> Instance:
+    """Return the instance without prices, for finding any plan."""
+    return replace(
+        instance,
+        objective="fit",
+        soft_pairs=instance.soft_pairs[:0],
+        soft_weight=instance.soft_weight[:0],
+        reuse_pairs=instance.reuse_pairs[:0],
+        reuse_price=instance.reuse_price[:0],
+    )
+
+
+def hard_pieces(instance: Instance) -> Iterator[Piece]:
+    """Yield the reduced pieces of an instance, as certificates need them."""
+    for pool in pools_of(instance, Costs.of(instance).clash):
+        for _, _, pieces in _reduced(pool):
+            yield from (piece for piece in pieces if piece.first_fit() is None)
+
+
+def _reduced(pool: Piece) -> Iterator[tuple[Piece, list[int], list[Piece]]]:
+    """Yield the parts of a pool, each with its removed buffers and the pieces of the rest."""
+    for chosen in pool.parts():
+        part = pool.among(chosen).coarser()
+        is_left, gone = part.peeled()
+        core = part.among(is_left).coarser() if len(is_left) else None
+        yield part, gone, [] if core is None else [core.among(inner).coarser() for inner in core.parts()]

@@ -1,0 +1,50 @@
+"""The search for the least price of shared bytes."""
+
+from __future__ import annotations
+
+import time
+
+from memplan.extensions.prices import search as prices
+from memplan.extensions.prices.pieces import suits
+
+from memplan import read_problem
+from memplan.planner.instance.compile import compile_problem
+from memplan.planner.model.problem import Problem
+from memplan.solvers.search.incumbent import Search
+from tests.support import public_problems
+
+
+def searched(problem: Problem, work: int = 100_000, limit_s: float = 600) -> Search | None:
+    """The end of a search that counts its work; None for a problem without prices, or that is for other solvers."""
+    instance = compile_problem(problem)
+    if not len(instance.priced) or not suits(instance):
+        return None
+    trusted = frozenset({"prices"})
+    search = Search(instance, deadline=time.monotonic() + limit_s, deterministic=True, work_limit=work, trusted=trusted)
+    if not search.is_over:
+        prices.solve(instance, search)
+    return search
+
+
+def test_a_search_that_counts_work_ends_where_what_is_left_pays_for_no_step() -> None:
+    search = searched(read_problem(public_problems.of_library("reuse/dsa-solver-lift_a.json")), work=1_000, limit_s=10)
+    assert search is not None
+    assert search.stop_reason is None, "the clock ended it"
+
+
+def test_a_search_that_counts_work_makes_the_same_plan_again() -> None:
+    problem = Problem.model_validate(
+        {
+            "buffers": [{"id": k, "size": 3 + k % 4, "start": k % 11, "end": k % 11 + 2} for k in range(40)],
+            "reuse": [{"pairs": [[i, j] for j in range(40) for i in range(j) if (i + j) % 3], "cost": 1}],
+            "pools": [{"name": "ub", "size": 46}],
+            "objective": "cost",
+        }
+    )
+    first, second = (searched(problem) for _ in range(2))
+    assert first is not None
+    assert second is not None
+    assert first.best is not None
+    assert second.best is not None
+    assert first.best.offset.tolist() == second.best.offset.tolist()
+    assert first.bound == second.bound

@@ -1,0 +1,5 @@
+"""Recomputation: the search behind `order --recompute` for programs that run operations again."""
+
+from memplan.questions import Search
+
+SEARCH = Search("memplan.extensions.recompute.frontier:recompute")

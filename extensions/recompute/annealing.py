@@ -1,0 +1,162 @@
+"""Simulated annealing of programs, which keeps the cheapest program for each of many peaks.
+
+What a greedy search ends in is left so: other orders, tensors made again early, or for each reader anew.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from memplan.extensions.recompute.search import DropSearch
+from memplan.extensions.recompute.stays import Drops, Effort, Kept
+
+_HEATS, _HEATS_OF_LARGE = (0.5, 0.1, 0.5, 2.0), (0.1, 0.03, 0.1, 0.03)
+"""The first temperatures of rounds, one after the other, as parts of what an operation costs on average; of a large
+graph there is no time to cool down from higher ones. The first of these rounds begins without drops, since those that
+were found greedily are mostly too many, the others with the cheapest that are known."""
+_LARGE = 200
+"""The number of operations from which a graph counts as large."""
+_FIRST_STEPS, _SPLIT = 5_000, 8
+"""The steps of the first round for each operation, and the share of the rest for one round."""
+_DOUBLINGS, _DOUBLINGS_OF_LARGE = 3, 4
+"""How often a round's steps double."""
+_IDLE = 6
+"""Rounds end after so many, and as many as there were before, that find nothing cheaper, or nearer; of a large graph
+these are counted from the longest on."""
+_LOWER, _LEAST_LOWER = 0.04, 0.001
+"""The part by which a peak is to fall within a cost, and the least such part that is tried."""
+_ENDED = 400
+"""The number of rounds whose last drops are kept."""
+_MOST_KEPT = 20_000_000
+"""The most numbers stored about programs."""
+
+_NONE = 2**62
+"""The cost that means no program."""
+
+
+class Annealing:
+    """A random search from known drops, which keeps the cheapest program for each peak in `marks`.
+
+    Rounds have the seeds behind `seed`, which is then that of the last one.
+    """
+
+    def __init__(self, search: DropSearch, marks: Iterable[int], known: Sequence[Drops], seed: int = 0) -> None:
+        self._search, stays = search, search.stays
+        self._marks = sorted({*marks})
+        # Of a large graph, what is within the highest marks alone.
+        row = len(stays.tensor) + stays.n
+        self._marks = self._marks[-max(1, _MOST_KEPT // row) :]
+        count = len(self._marks)
+        self._known: list[Drops | None] = [None] * count
+        for drops in known:
+            at = int(np.searchsorted(self._marks, drops.peak))
+            if at < count and (self._known[at] is None or drops.cost < self._known[at].cost):  # type: ignore[union-attr]
+                self._known[at] = drops
+        costs = [_NONE if drops is None else drops.cost for drops in self._known]
+        self._kept = Kept(
+            mark=np.array(self._marks, dtype=np.int64),
+            cost=np.array(costs, dtype=np.int64),
+            peak=np.zeros(count, dtype=np.int64),
+            places=np.zeros(count * stays.n, dtype=np.int64),
+            drops=np.zeros(count * len(stays.tensor), dtype=np.int64),
+        )
+        self._first = _FIRST_STEPS * stays.n
+        self.seed = seed
+        self._nothing = search.nothing()
+        self.ended: deque[Drops] = deque(maxlen=_ENDED)
+        """The last drops of the latest rounds, which may be no better than others."""
+        self._nearest = min(known, key=lambda drops: drops.peak, default=self._nothing)
+        is_large = stays.n > _LARGE
+        self._heats = _HEATS_OF_LARGE if is_large else _HEATS
+        self._doublings = _DOUBLINGS_OF_LARGE if is_large else _DOUBLINGS
+        self._before_idle = _DOUBLINGS_OF_LARGE * len(_HEATS) if is_large else _DOUBLINGS
+
+    def found(self) -> list[Drops]:
+        """Return the cheapest drops of each mark that are new."""
+        return [drops for at in range(len(self._marks)) if (drops := self._at(at)) not in (None, self._known[at])]
+
+    def best(self, budget: int) -> Drops | None:
+        """Return the cheapest drops within a budget."""
+        rows = [self._at(at) for at, mark in enumerate(self._marks) if mark <= budget]
+        return min((drops for drops in rows if drops), key=lambda drops: drops.cost, default=None)
+
+    def run(self, budget: int, steps: int, number: int) -> bool:
+        """Search for some steps; return True if a cheaper program within the budget, or a nearer one, was found."""
+        before, nearest = self._least(budget), self._nearest.peak
+        heat = self._heats[number % len(self._heats)]
+        start = (self.best(budget) or self._nearest) if number % len(self._heats) else self._nothing
+        self.seed += 1
+        ended = self._search.stays.anneal(start, self._kept, budget, Effort(self.seed, steps, heat))
+        self.ended.append(ended)
+        if ended.peak < self._nearest.peak:
+            self._nearest = ended
+        return self._least(budget) < before or (before == _NONE and self._nearest.peak < nearest)
+
+    def rounds(self, budget: int) -> None:
+        """Search for the cheapest program within a budget, until progress stops or the time is over."""
+        idle = number = 0
+        while (idle < _IDLE or 2 * idle < number) and not self._is_over(budget):
+            is_better = self.run(budget, self._steps(number), number)
+            idle = 0 if is_better or number < self._before_idle else idle + 1
+            number += 1
+
+    def climb(self, budgets: Sequence[int], most: int) -> None:
+        """Search within rising budgets up to the first that is at least `most`, from cheap programs below.
+
+        Each has the same part of the work, whatever the most is.
+        """
+        left = self._search.work_left() // (_SPLIT // 2 * max(1, len(budgets)) * len(_HEATS))
+        steps = max(1, min(left, self._first))
+        for budget in budgets:
+            for number in range(len(_HEATS)):
+                if self._is_over(budget):
+                    break
+                self.run(budget, steps, number)
+            if budget >= most:
+                break
+
+    def lower(self, most: int) -> bool:
+        """Search for the lowest peak within a cost; return False if no lower one is to be searched for."""
+        part, number, idle = _LOWER, 0, 0
+        while idle < 2 * _IDLE and not self._search.is_over():
+            affordable = [at for at, cost in enumerate(self._kept.cost.tolist()) if cost <= most]
+            if not affordable or affordable[0] == 0:
+                return False
+            lowest = self._at(affordable[0])
+            assert lowest is not None
+            budget = min(self._marks[affordable[0] - 1], int(lowest.peak * (1 - part)))
+            for k in range(len(_HEATS)):
+                self.run(budget, self._steps(number * len(_HEATS)), k)
+            number += 1
+            if self._kept.cost[: affordable[0]].min() <= most:
+                idle = 0
+            else:
+                idle += 1
+                part = part / 2 if part > _LEAST_LOWER else _LOWER
+        return True
+
+    def _steps(self, number: int) -> int:
+        left = self._search.work_left() // _SPLIT
+        return max(1, min(left, self._first << min(number // len(_HEATS), self._doublings)))
+
+    def _is_over(self, budget: int) -> bool:
+        return self._search.is_over() or self._least(budget) <= self._search.stays.once
+
+    def _least(self, budget: int) -> int:
+        return min(
+            (int(cost) for mark, cost in zip(self._marks, self._kept.cost, strict=True) if mark <= budget),
+            default=_NONE,
+        )
+
+    def _at(self, at: int) -> Drops | None:
+        known, cost = self._known[at], int(self._kept.cost[at])
+        if cost == _NONE or (known is not None and known.cost == cost):
+            return known
+        stays = self._search.stays
+        n, count = stays.n, len(stays.tensor)
+        places = self._kept.places[at * n : (at + 1) * n].copy()
+        drop = self._kept.drops[at * count : (at + 1) * count].copy()
+        return Drops(drop, int(self._kept.peak[at]), cost, 0.0, places)

@@ -1,0 +1,153 @@
+"""Lower bounds on recomputation for any limit, from what cannot be in memory during one operation.
+
+Of what is surely of use both before and after an operation, all that is above the limit must be away while it runs, and
+what is away runs again behind it. The cheapest choice costs no more than any program does.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Sequence
+from itertools import accumulate
+from math import ceil
+from typing import NamedTuple
+
+import numpy as np
+
+from memplan.planner.operations.graph import OperationGraph
+from memplan.solvers.core.tables import Flags
+from memplan.extensions.recompute.again import may_run_again
+
+_ROUNDING = 1e-12
+_NODES = 4_000
+"""The most choices examined for one limit, about a tenth of a second."""
+
+
+class _Beside(NamedTuple):
+    """The bytes needed during an operation, and the tensors that may be removed meanwhile, by cost for each byte.
+
+    `freed` and `cost` are the sums of the first ones, from none on.
+    """
+
+    needed: int
+    freed: list[int]
+    cost: list[int]
+
+
+def _earlier_than_each(graph: OperationGraph) -> Flags:
+    """Return, for each operation, those that precede it in every order."""
+    earlier: Flags = np.zeros((len(graph.ops), len(graph.ops)), dtype=np.bool_)
+    for v, predecessors in enumerate(graph.predecessors):
+        for u in predecessors:
+            earlier[v] |= earlier[u]
+            earlier[v, u] = True
+    return earlier
+
+
+def work_beside(graph: OperationGraph) -> list[int]:
+    """Return the bytes that each operation needs besides tensors, with all allowed overwriting."""
+    over = ({row.outputs[k] for k, _ in row.may_overwrite} for row in graph.ops)
+    return [row.work - sum(graph.counted[t] for t in spared) for row, spared in zip(graph.ops, over, strict=True)]
+
+
+def _in_parts(row: _Beside, first: int, above: int) -> int:
+    """Return the least cost of removing enough bytes, where the last tensor may be removed in part."""
+    freed, cost = row.freed, row.cost
+    k = bisect_left(freed, freed[first] + above, first)
+    if k == len(freed):
+        return cost[-1] + 1
+    part = (cost[k] - cost[k - 1]) * (above - freed[k - 1] + freed[first]) / (freed[k] - freed[k - 1])
+    # Costs are integers, so a sum slightly too low by rounding is still a bound.
+    return cost[k - 1] - cost[first] + ceil(part * (1 - _ROUNDING))
+
+
+def _in_whole(row: _Beside, above: int, nodes: int) -> tuple[int, int]:
+    """Return the least cost of removing whole tensors, and the nodes left; the cost is 0 if the nodes run out."""
+    best, stack = row.cost[-1] + 1, [(0, above, 0)]
+    while stack:
+        nodes -= 1
+        if nodes < 0:
+            return 0, 0
+        k, rest, cost = stack.pop()
+        if rest <= 0:
+            best = min(best, cost)
+        elif cost + _in_parts(row, k, rest) < best:
+            stack.append((k + 1, rest, cost))
+            stack.append((k + 1, rest - row.freed[k + 1] + row.freed[k], cost + row.cost[k + 1] - row.cost[k]))
+    return best, nodes
+
+
+class Away:
+    """The removal bounds for each operation of a graph, for any limit."""
+
+    def __init__(self, graph: OperationGraph, costs: Sequence[int]) -> None:
+        self.graph, self.costs = graph, costs
+        self.earlier = earlier = _earlier_than_each(graph)
+        self._beside = [_Beside(0, [0], [0])] * len(graph.ops)
+        # The tensors that are surely of use both before and after each operation, without its own.
+        self.others: list[list[int]] = [[] for _ in graph.ops]
+        behind = may_run_again(graph)
+        work = work_beside(graph)
+        across = self._across(graph, earlier)
+        for v, row in enumerate(graph.ops):
+            own = {*row.inputs, *row.outputs}
+            needed, of_maker = work[v] + sum(graph.counted[t] for t in own), defaultdict[int, int](int)
+            for t in np.flatnonzero(across[:, v]).tolist():
+                if t in own or not graph.counted[t]:
+                    continue
+                self.others[v].append(t)
+                needed += graph.counted[t]
+                maker = graph.maker[t]
+                others = None if maker is None else behind[maker]
+                if maker is not None and others is not None and not any(w == v or earlier[v, w] for w in others):
+                    of_maker[maker] += graph.counted[t]
+            cheapest = sorted(of_maker, key=lambda u: (costs[u] / of_maker[u], u))
+            self._beside[v] = _Beside(
+                needed,
+                [0, *accumulate(of_maker[u] for u in cheapest)],
+                [0, *accumulate(costs[u] for u in cheapest)],
+            )
+
+    def beside(self, v: int) -> tuple[int, list[int], list[int]]:
+        """Return the bytes needed while an operation runs, and the sums of bytes and cost of what is made again."""
+        return self._beside[v]
+
+    def excess(self, limit: int) -> list[int]:
+        """Return, for each operation, its excess over a limit if every tensor stays that is useful in all orders."""
+        return [row.needed - limit for row in self._beside]
+
+    def least(self, limit: int) -> int | None:
+        """Return a lower bound on the recomputation cost of any program within a limit; None if there is none."""
+        return self.dearest(limit)[0]
+
+    def dearest(self, limit: int) -> tuple[int | None, int | None]:
+        """Return the bound of `least` and the operation that proves it; None as the operation where the bound is 0."""
+        rows = [(v, row, row.needed - limit) for v, row in enumerate(self._beside) if row.needed > limit]
+        for v, row, above in rows:
+            if above > row.freed[-1]:
+                return None, v
+        parts = sorted(((_in_parts(row, 0, above), k) for k, (_, row, above) in enumerate(rows)), reverse=True)
+        most, by, left = 0, None, _NODES
+        for part, k in parts:
+            if part <= most:
+                break
+            v, row, above = rows[k]
+            whole, left = _in_whole(row, above, left)
+            if max(part, whole) > most:
+                most, by = max(part, whole), v
+        return most, by
+
+    @staticmethod
+    def _across(graph: OperationGraph, earlier: Flags) -> Flags:
+        """Return, for each tensor, the operations across which it is useful in every order."""
+        kept = set(graph.kept)
+        across: Flags = np.zeros((len(graph.size), len(graph.ops)), dtype=np.bool_)
+        for t, maker in enumerate(graph.maker):
+            if t in kept:
+                across[t] = True
+            for reader in graph.readers[t]:
+                across[t] |= earlier[reader]
+            if maker is not None:
+                across[t] &= earlier[:, maker]
+        return across

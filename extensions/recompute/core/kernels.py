@@ -1,0 +1,216 @@
+"""Tables for the recomputation kernels; the C++ files are beside."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from memplan.planner.model.buffer_table import I64
+from memplan.solvers.core.tables import F64
+from memplan.extensions.recompute.core import LIBRARY
+
+REPLAYED, REPLAY_STOPPED = 1, -1
+
+
+class Reruns(NamedTuple):
+    """n operations and m tensors, of which operations may run again in any order.
+
+    Operation v needs the tensors input[input_first[v]:input_first[v + 1]] in memory, and makes output[...] anew. It
+    waits for the first run of before[...], and, where `is_again`, may run again until one of behind[...] has run.
+    `maker` is -1 for a tensor that is given; one with `is_there` 0 takes no bytes before it is made.
+    """
+
+    input_first: I64  # (n + 1,)
+    input: I64
+    output_first: I64  # (n + 1,)
+    output: I64
+    before_first: I64  # (n + 1,)
+    before: I64
+    behind_first: I64  # (n + 1,)
+    behind: I64
+    is_again: I64  # (n,)
+    work: I64  # (n,)
+    cost: I64  # (n,)
+    size: I64  # (m,)
+    maker: I64  # (m,)
+    is_there: I64  # (m,)
+    is_kept: I64  # (m,)
+
+
+class StayRows(NamedTuple):
+    """The stays of the tensors of a graph; those of tensor t are at stay_first[t] to stay_first[t + 1], exclusive.
+
+    The uses of a tensor end its stays, the last of which nothing ends.
+    """
+
+    stay_first: I64  # (m + 1,)
+    tensor: I64  # by stays
+    end: I64  # by stays: the operation that ends it, or n
+
+
+class Replay(NamedTuple):
+    """Changes of drops to try in an order of the operations, and the results.
+
+    Try k changes the stays change[change_first[k]:change_first[k + 1]]. `drop[s]` says of each stay how the tensor is
+    dropped in it: see `Drop` in replay.hpp. Filled: `peak[k]`, `cost[k]` (of what runs again) and `excess[k]` (the
+    bytes above `budget`, summed over the steps) of each try; -1 for a peak where more than len(run) steps would be
+    needed. `run[:answer[0]]` are the operations of the last try as they run; answer[1] counts the steps of all.
+    """
+
+    budget: int
+    order: I64  # (n,)
+    drop: I64
+    change_first: I64  # (tries + 1,)
+    change: I64
+    peak: I64  # (tries,)
+    cost: I64  # (tries,)
+    excess: F64  # (tries,)
+    run: I64
+    flag: I64  # (1,)
+    answer: I64  # (2,)
+
+
+replay_drops = LIBRARY.kernel("replay_drops", tables=3)
+"""`replay_drops(reruns, stay_rows, replay)`: try each change of the drops separately.
+
+Returns REPLAYED, or REPLAY_STOPPED where flag[0] was set.
+"""
+
+
+ANNEALED, ANNEAL_STOPPED = 1, -1
+
+
+class Annealing(NamedTuple):
+    """An order and drops to anneal, and the cheapest programs found.
+
+    The search is for programs within `budget`, during `steps` steps of programs, from a temperature that is `heat`
+    times the cost of what runs again. Those stays `stay` may be dropped, and `begin` is where each begins in
+    the order 0, 1, ... For each of the rising bytes `mark`, `cost` and `peak` are of the cheapest
+    program above the mark before and within this one, with the rows of `orders` and `drops`.
+    """
+
+    budget: int
+    seed: int
+    steps: int
+    heat: float
+    order: I64  # (n,): changed
+    drop: I64  # changed
+    stay: I64
+    begin: I64  # by stays
+    run: I64
+    mark: I64
+    cost: I64  # by marks, and so are the rest: changed where something cheaper is found
+    peak: I64
+    orders: I64
+    drops: I64
+    flag: I64  # (1,)
+    answer: I64  # (4,): filled with the steps, how often something cheaper was found, and peak and cost of `drop`
+
+
+anneal = LIBRARY.kernel("anneal", tables=3)
+"""`anneal(reruns, stay_rows, annealing)`: change an order and drops at random, ever more strictly.
+
+Returns ANNEALED, or ANNEAL_STOPPED where flag[0] was set.
+"""
+
+
+MOST_IN_STATE = 128
+"""The most operations and tensors of a graph for the state search."""
+LEAST, NONE = 1, 0
+
+
+class LeastRuns(NamedTuple):
+    """The arguments and the result of the search for the cheapest runs within `budget` bytes that cost at most `most`.
+
+    The search ends when flag[0] is set, or with `node_limit` states.
+    """
+
+    budget: int
+    most: int
+    node_limit: int
+    run: I64  # filled
+    answer: I64  # (4,): steps of the run, the cost of what runs again, what no runs cost less than, states
+    flag: I64  # (1,)
+
+
+least_work = LIBRARY.kernel("least_work", tables=2)
+"""`least_work(reruns, least_runs)`: search all states, the most promising first.
+
+LEAST: run[:answer[0]] are runs of least cost. NONE: none cost at most `most`; where answer[2] is 2^60, none are within
+the budget at any cost. STOPPED: by the limit or the flag; answer[2] holds.
+"""
+
+
+MOST_LINKED = 64
+"""The most operations, and the most tensors, of a graph with a link whose programs are all searched."""
+
+
+class LeastTime(NamedTuple):
+    """The arguments and the result of the search for the fastest program within `budget` bytes, in at most `most` time.
+
+    The search ends when flag[0] is set, or with `node_limit` states.
+    """
+
+    budget: int
+    most: int
+    node_limit: int
+    transfer: I64  # (m,): the time that the link takes for each tensor; -1 for one that stays
+    kind: I64  # filled: 0 for runs, 1 for what is sent, 2 for what is fetched
+    what: I64  # filled
+    start: I64  # filled
+    answer: I64  # (4,): steps, the time, what no program takes less time than, states
+    flag: I64  # (1,)
+
+
+least_time = LIBRARY.kernel("least_time", tables=2)
+"""`least_time(reruns, least_time)`: search all programs, those first that may take the least time.
+
+LEAST: the steps in their order, one of the least time. NONE: none takes at most `most`; where answer[2] is 2^60, none
+is within the budget. STOPPED: by the limit or the flag; answer[2] holds.
+"""
+
+
+CHOSEN = 1
+
+
+class Sequence(NamedTuple):
+    """n runs, one after the other, and the stays that may be away during some of them.
+
+    A stay of a tensor lies between the uses of it at runs `begin` and `end`: -1 is the start, n the end. It can be sent
+    from behind run `made` on.
+    """
+
+    before: I64  # (n + 1,): the time in front of each run, and behind all, if nothing is waited for
+    bytes: I64  # (n + 1,): during each run, and behind all, if nothing is away
+    tensor: I64  # by stays, and so are the rest
+    size: I64
+    made: I64
+    begin: I64  # rising
+    end: I64
+    transfer: I64  # what it takes to send it, or to fetch it
+
+
+class AwayChoice(NamedTuple):
+    """The choice of tensors to send away in a sequence, which keeps to `limit` bytes and takes little time.
+
+    The search begins with the stays that are away during the runs `first` to `last`, where these are not -1, and ends
+    at a time of `goal`, where it has done so much `work`, or where nothing better is found for long.
+    """
+
+    limit: int
+    goal: int
+    seed: int
+    work: int
+    first: I64  # by stays: changed
+    last: I64  # changed
+    send: I64  # by stays: filled with the start of its transfers, -1 where it has none
+    fetch: I64
+    late: I64  # (n + 1,): filled with how much later each run begins than without transfers
+    flag: I64  # (1,)
+    answer: I64  # (3,): filled with the time, the work and the rounds
+
+
+choose_away = LIBRARY.kernel("choose_away", tables=2)
+"""`choose_away(sequence, away_choice)`: choose what is away, then other stays at random.
+
+CHOSEN, with the best choice, where it is within the limit; else NONE, or STOPPED where flag[0] was set before.
+"""

@@ -1,0 +1,195 @@
+"""The descent: drops under ever lower budgets, in a sequence that does not depend on the limit.
+
+So what is found on the way to one limit is known under any other one, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from memplan.extensions.recompute.annealing import Annealing
+from memplan.extensions.recompute.search import DropSearch, floor_of, peak_steps
+from memplan.extensions.recompute.stays import Drops
+
+_STEP = 0.98
+"""The ratio between consecutive budgets."""
+_IDLE = 3
+"""The number of consecutive unmet budgets that ends the descent."""
+_LARGE = 200
+"""The number of operations from which the descent continues from the last drops only."""
+_BISECTIONS = 8
+_STEPS_TO_LIMIT = 4
+"""The number of points above a limit."""
+_ABOVE = 32
+"""The number of these for which programs are combined with a link."""
+_MARKS = 300
+"""The number of peaks for which the cheapest programs are kept if the cost is limited."""
+_RAISED = 8
+"""The number of the cheapest results below a limit that are relaxed up to it."""
+
+
+class Descent:
+    """The descent from no drops; `found` has all drops seen, `others` some that are as low or nearly so."""
+
+    def __init__(self, search: DropSearch) -> None:
+        self.search, self.start = search, search.nothing()
+        self.found: list[Drops] = []
+        self.others: list[Drops] = []
+        self._is_large = search.stays.n > _LARGE
+        self._seed = 0
+
+    def to_limit(self, limit: int) -> list[Drops]:
+        """Return drops of falling peaks; the last is the cheapest within a limit, or else the lowest.
+
+        If work is counted, the search for a higher limit does what the search for a lower one does: its answer never
+        costs more.
+        """
+        if limit >= self.start.peak:
+            return []
+        budgets = peak_steps(self.start.peak, limit, _STEPS_TO_LIMIT)
+        if not self.search.counts_work:
+            self._try(self._sweep(budgets), limit)
+        for budget, drops in self._way():
+            if self._is_large and min(budget, drops.peak) <= limit and not self.search.counts_work:
+                break
+        if not self.search.counts_work:
+            within = sorted((drops for drops in self.found if drops.peak <= limit), key=lambda drops: drops.cost)
+            self.found += [self.search.raised(drops, limit) for drops in within[:_RAISED]]
+        annealing = Annealing(self.search, [*self._percents(), limit], self.found)
+        if self.search.counts_work:
+            least = min((drops.peak for drops in self.found), default=self.start.peak)
+            annealing.climb([peak for peak in self._percents() if peak >= least], limit)
+        else:
+            annealing.rounds(limit)
+        self.found += annealing.found()
+        least = min((drops.peak for drops in self.found), default=self.start.peak)
+        return self._cheapest([*budgets, *([] if least <= limit else [least])])
+
+    def to_cost(self, most: int, points: int) -> list[Drops]:
+        """Return drops of falling peaks within a total cost."""
+        lowest = self.search.within(self.start, floor_of(self.search.stays))
+        budgets = peak_steps(self.start.peak, lowest.peak, points)
+        self._bisect(self._sweep(budgets, most), lowest.peak, most)
+        for _, drops in self._way():
+            if drops.cost > most:
+                break
+        marks = peak_steps(self.start.peak, max(1, floor_of(self.search.stays)), _MARKS)
+        annealing = Annealing(self.search, [*marks, self.start.peak], [self.start, *self.found])
+        annealing.lower(most)
+        return self._affordable(annealing, most, points)
+
+    def longer_to_cost(self, most: int, points: int) -> list[Drops]:
+        """Return what `to_cost` does after a search that lasts until the time is over."""
+        marks = peak_steps(self.start.peak, max(1, floor_of(self.search.stays)), _MARKS)
+        annealing = Annealing(self.search, [*marks, self.start.peak], [self.start, *self.found], self._seed)
+        while not self.search.is_over() and annealing.lower(most):
+            pass
+        return self._affordable(annealing, most, points)
+
+    def _affordable(self, annealing: Annealing, most: int, points: int) -> list[Drops]:
+        self.found += annealing.found()
+        self._seed = annealing.seed
+        self.others = sorted((drops for drops in annealing.ended if drops.cost <= most), key=lambda drops: drops.peak)
+        affordable = [drops for drops in self.found if drops.cost <= most]
+        return self._cheapest(self._budgets(affordable, points), affordable)
+
+    def to_lowest(self, points: int) -> list[Drops]:
+        """Return drops of falling peaks down to the lowest found."""
+        lowest = self.search.within(self.start, floor_of(self.search.stays))
+        self.found.append(lowest)
+        self._sweep(peak_steps(self.start.peak, lowest.peak, points))
+        for _ in self._way():
+            pass
+        budgets = sorted(self._budgets(self.found, points))
+        annealing = Annealing(self.search, budgets, self.found)
+        annealing.climb(budgets, self.start.peak)
+        self.found += annealing.found()
+        return self._cheapest(self._budgets(self.found, points))
+
+    def _percents(self) -> list[int]:
+        """Return budgets as percentages of the full peak, independent of the question."""
+        return sorted({self.start.peak * percent // 100 for percent in range(1, 100)})
+
+    def cheapest_within(self, limit: int) -> Drops | None:
+        """Return the cheapest known drops within a limit, or None."""
+        within = (drops for drops in self.found if drops.peak <= limit)
+        return min(within, key=lambda drops: (drops.cost, drops.peak), default=None)
+
+    def above(self, limit: int) -> list[Drops]:
+        """Return the cheapest known drops for falling peaks above a limit."""
+        return self._cheapest(peak_steps(self.start.peak, limit, _ABOVE))
+
+    def lower(self, limit: int) -> None:
+        """Search below earlier limits, or again within the same one, under the search's control."""
+        if self.cheapest_within(limit) is None:
+            # By chance alone, a large graph's peak hardly falls.
+            self._try(min(self.found, key=lambda drops: drops.peak, default=self.start), limit, is_quick=True)
+        annealing = Annealing(self.search, [limit], self.found, self._seed)
+        annealing.rounds(limit)
+        self._seed = annealing.seed
+        self.found += annealing.found()
+
+    def _sweep(self, budgets: Sequence[int], most: int | None = None) -> Drops:
+        """Descend from budget to budget; stop where one is unmet or too expensive, and return the last success."""
+        last = self.start
+        for budget in budgets:
+            best = self._try(last, budget)
+            if most is not None and best.cost > most:
+                break
+            if best.peak < last.peak:
+                last = best
+            if best.peak > budget:
+                break
+        return last
+
+    def _way(self) -> Iterator[tuple[int, Drops]]:
+        """Descend from budget to budget; yield each budget with its best drops, until several are not met."""
+        last, idle, budget = self.start, 0, self.start.peak
+        floor = floor_of(self.search.stays)
+        while idle < _IDLE and floor < budget and not self.search.is_over():
+            budget = max(floor, min(budget - 1, int(budget * _STEP)))
+            best = self._try(last, budget, is_quick=self._is_large)
+            idle = 0 if best.peak <= budget else idle + 1
+            if best.peak < last.peak:
+                last = best
+            yield budget, best
+
+    def _try(self, last: Drops, budget: int, is_quick: bool = False) -> Drops:
+        """Return the best drops for a budget, starting from the last drops, and from none.
+
+        Greedy drops made for a higher budget may stand in the way; of large graphs the others take too long.
+        """
+        tried = [self.search.within(last, budget)]
+        if tried[0].peak > budget or not is_quick:
+            tried.append(self.search.within(self.start, budget))
+        self.found += tried
+        return min(tried, key=lambda drops: (max(drops.peak, budget), drops.cost))
+
+    def _bisect(self, last: Drops, least: int, most: int) -> None:
+        """Bisect for the lowest peak within the cost, below the last one found."""
+        low = least
+        for _ in range(_BISECTIONS):
+            budget = (low + last.peak) // 2
+            if budget <= low or budget >= last.peak:
+                break
+            tried = self.search.within(last, budget)
+            self.found.append(tried)
+            if tried.peak <= budget and tried.cost <= most:
+                last = tried
+            else:
+                low = budget
+
+    def _budgets(self, found: Sequence[Drops], points: int) -> list[int]:
+        least = min((drops.peak for drops in found), default=self.start.peak)
+        return [*peak_steps(self.start.peak, least, points), least]
+
+    def _cheapest(self, budgets: Sequence[int], found: Sequence[Drops] | None = None) -> list[Drops]:
+        """Return the cheapest drops within each budget, and those of the lowest peak."""
+        found = self.found if found is None else found
+        chosen: list[Drops] = []
+        for budget in budgets:
+            within = [drops for drops in found if drops.peak <= budget and drops.peak < self.start.peak]
+            best = min(within, key=lambda drops: (drops.cost, drops.peak), default=None)
+            if best is not None and not any(best is drops for drops in chosen):
+                chosen.append(best)
+        return chosen

@@ -1,0 +1,168 @@
+"""Engines for stage programs: solutions, bounds, and infeasibility, each engine in a separate process.
+
+OR-Tools and highspy cannot be loaded into one process, and no engine keeps to a limit as a process that is killed does.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import ceil, inf
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from memplan.planner.errors.extras import is_installed
+from memplan.solvers.mip.draft import F64, Draft
+from memplan.solvers.mip.highs import solve_program
+from memplan.solvers.mip.stages import EngineEffort, EngineRun
+from memplan.solvers.processes.child import ChildProcess
+from memplan.solvers.processes.parent import Parent
+from memplan.solvers.search.control import Control
+
+Engine = Literal["highs", "cp-sat"]
+PACKAGE: dict[Engine, str] = {"cp-sat": "ortools", "highs": "highspy"}
+"""The package of each engine; the first finds more, both prove quickly below a known cost."""
+_NODES_PER_S, _UNITS_PER_S = 100, 0.1
+"""HiGHS nodes, and CP-SAT's deterministic seconds, that count as one second of work."""
+_LEAST_S, _RESERVE_S = 0.05, 0.2
+_EXACT_IN_DOUBLE = 2**53
+_ROUNDING = 1e-6
+_GAP = 0.9
+"""The gap at which HiGHS may stop, as the next better cost is an integer below."""
+
+
+class Task(NamedTuple):
+    """A program to minimise by an engine until a time.monotonic(), or with counted work.
+
+    A process that starts late has less time, and says what it has before it is killed.
+    """
+
+    engine: Engine
+    draft: Draft
+    ends: float
+    counted_s: float | None
+
+    @property
+    def left_s(self) -> float:
+        """The seconds left."""
+        return max(_LEAST_S, self.ends - _RESERVE_S - time.monotonic())
+
+
+@dataclass(frozen=True)
+class Said:
+    """A report of an engine: no solution has an objective below `bound`, or no solution exists if `is_none`.
+
+    Nothing more comes of more time where it `has_ended`.
+    """
+
+    bound: int = 0
+    is_none: bool = False
+    has_ended: bool = False
+
+
+def is_exact(draft: Draft) -> bool:
+    """Return True if the engines can represent a program's numbers exactly."""
+    most = max((sum(abs(value) for _, value in row.entries) for row in draft.rows), default=0)
+    return most < _EXACT_IN_DOUBLE and draft.upper[draft.objective or 0] < _EXACT_IN_DOUBLE
+
+
+def engines() -> list[Engine]:
+    """Return the installed engines."""
+    return [engine for engine, package in PACKAGE.items() if is_installed(package)]
+
+
+def ask(
+    engine: Engine,
+    draft: Draft,
+    control: Control,
+    take: Callable[[Sequence[int]], bool],
+    is_settled: Callable[[], bool] = lambda: False,
+) -> Said:
+    """Minimise a program with an engine, until `is_settled` is true.
+
+    `take` hears the columns of each solution, and says so, too.
+    """
+    said = Said()
+    module = "memplan.extensions.recompute.engines"
+    with ChildProcess(module, lambda: control.is_over or is_settled()) as child:
+        child.give(Task(engine, draft, control.deadline.at, control.counted_s))
+        while True:
+            try:
+                word, *content = child.answer()
+            except (EOFError, ValueError, TypeError):
+                # The engine failed, or was killed when its time was over; what it reported before that still holds.
+                return said
+            if word == "bound":
+                said = Said(int(content[0]))
+            elif word == "found":
+                if take(content[0].tolist()):
+                    return said
+            else:
+                return Said(said.bound, word == "none", word in ("none", "least"))
+
+
+def _by_highs(task: Task, parent: Parent) -> None:
+    """Minimise with HiGHS, and report the results."""
+
+    def take(values: F64) -> None:
+        parent.send(["found", np.rint(values).astype(np.int64)])
+
+    program = task.draft.finish(1)
+    if task.counted_s is None:
+        effort = EngineEffort(task.left_s, None, _GAP, seed=0)
+    else:
+        effort = EngineEffort(None, max(1, int(_NODES_PER_S * task.counted_s)), _GAP, seed=0)
+    outcome = solve_program(EngineRun(program, None, effort, take, lambda _: None, lambda: False))
+    if outcome.bound > -inf:
+        parent.send(["bound", max(0, ceil(outcome.bound - _ROUNDING))])
+    parent.send([{"infeasible": "none", "optimal": "least", "open": "open"}[outcome.status]])
+
+
+def _by_cp_sat(task: Task, parent: Parent) -> None:
+    """Minimise with CP-SAT, and report the results."""
+    from ortools.sat.python import cp_model
+
+    draft, model = task.draft, cp_model.CpModel()
+    columns = [model.new_int_var(low, high, "") for low, high in zip(draft.lower, draft.upper, strict=True)]
+    for row in draft.rows:
+        of_row = cp_model.LinearExpr.weighted_sum([columns[at] for at, _ in row.entries], [c for _, c in row.entries])
+        if row.at_least is not None:
+            model.add(of_row >= row.at_least)
+        if row.at_most is not None:
+            model.add(of_row <= row.at_most)
+    assert draft.objective is not None
+    model.minimize(columns[draft.objective])
+
+    class Reporter(cp_model.CpSolverSolutionCallback):  # type: ignore[misc]  # OR-Tools is untyped
+        def on_solution_callback(self) -> None:
+            parent.send(["found", np.array([self.value(column) for column in columns], dtype=np.int64)])
+
+    def hear(bound: float) -> None:
+        parent.send(["bound", max(0, ceil(bound - _ROUNDING))])
+
+    solver = cp_model.CpSolver()
+    # By measurement: one worker with all rows in its linear program proves ten times sooner than several without.
+    solver.parameters.num_workers = 1
+    solver.parameters.linearization_level = 2
+    if task.counted_s is None:
+        solver.parameters.max_time_in_seconds = task.left_s
+        solver.best_bound_callback = hear
+    else:
+        solver.parameters.max_deterministic_time = _UNITS_PER_S * task.counted_s
+    status = solver.solve(model, Reporter())
+    if status in (cp_model.OPTIMAL, cp_model.FEASIBLE, cp_model.UNKNOWN):
+        hear(solver.best_objective_bound)
+    parent.send([{cp_model.INFEASIBLE: "none", cp_model.OPTIMAL: "least"}.get(status, "open")])
+
+
+def main() -> None:
+    """Run the child: solve its task, and report results as they are found."""
+    parent = Parent()
+    task: Any = parent.task
+    (_by_highs if task.engine == "highs" else _by_cp_sat)(task, parent)
+
+
+if __name__ == "__main__":
+    main()

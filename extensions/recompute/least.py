@@ -1,0 +1,189 @@
+"""The least recomputation cost within a budget: programs, and lower bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from threading import Lock
+
+from memplan.extensions.networks.order.search.solve import WORK_PER_S, bound_unsearched, order_unplanned
+from memplan.planner.errors import InputError
+from memplan.planner.operations.graph import OperationGraph
+from memplan.planner.operations.order_check import bytes_after, peak_of
+from memplan.solvers.mip.draft import Draft
+from memplan.solvers.search.control import Control
+from memplan.extensions.recompute.away import Away
+from memplan.extensions.recompute.engines import PACKAGE, Engine, ask, engines, is_exact
+from memplan.extensions.recompute.rewrite import rewritten
+from memplan.extensions.recompute.snapshots import LARGEST, Snapshots
+from memplan.extensions.recompute.stages import Stages
+from memplan.extensions.recompute.states import MOST_STATES, can_search, search_states
+
+_MOST_COLUMNS = 60_000
+"""The most columns of a stage program, as engines read larger ones too slowly."""
+LARGEST_BOUNDED = 400
+"""The most operations for which a stage program can be that small."""
+_ORDER_S = 0.2
+"""The time to order a program whose stages fit the budget but which does not."""
+_STATES_SHARE, _SNAPSHOTS_SHARE = 0.3, 0.7
+"""The shares of the remaining time for the state search, and for snapshots."""
+
+
+@dataclass(frozen=True)
+class LeastWork:
+    """What is known about programs within a budget: the cheapest one found, and its cost.
+
+    None costs less than `bound`; where there `is_none`, no program is within.
+    """
+
+    runs: tuple[int, ...] | None
+    extra_cost: int | None
+    bound: int
+    is_none: bool = False
+
+    @property
+    def is_open(self) -> bool:
+        """True unless the least cost, or infeasibility, is known."""
+        return not self.is_none and (self.extra_cost is None or self.extra_cost > self.bound)
+
+
+def least_work(
+    graph: OperationGraph,
+    costs: Sequence[int],
+    budget: int,
+    known: Sequence[int] | None,
+    control: Control,
+    *,
+    away: Away | None = None,
+    states: int | None = None,
+) -> LeastWork:
+    """Search for the cheapest program within a budget, and for a proof.
+
+    `known` is one that is within, as operations run; `away` is of a graph that is small enough. A bound that an engine
+    states counts once another one states it, too; where the most `states` to search are given, no engine is asked.
+    """
+    search = _Search(graph, costs, budget, known, control, away or away_of(graph, costs))
+    search.search_states(states or MOST_STATES)
+    if states is None:
+        search.ask_engines()
+    return LeastWork(search.runs, search.extra_cost, search.bound, search.is_none)
+
+
+def away_of(graph: OperationGraph, costs: Sequence[int]) -> Away | None:
+    """Return the removal bounds of a graph; None for a large one, where they take too long."""
+    return Away(graph, costs) if len(graph.ops) <= LARGEST else None
+
+
+class _Search:
+    def __init__(
+        self,
+        graph: OperationGraph,
+        costs: Sequence[int],
+        budget: int,
+        known: Sequence[int] | None,
+        control: Control,
+        away: Away | None,
+    ) -> None:
+        self.graph, self.costs, self.budget, self.control = graph, costs, budget, control
+        self.away, self.lock = away, Lock()
+        self.once = sum(costs)
+        self.runs = None if known is None else tuple(known)
+        self.extra_cost = None if known is None else self._cost(known)
+        # What one operation needs, and what there is at either end, is there in any program.
+        ends = bytes_after(graph, range(len(graph.ops)))
+        least = 0 if away is None else away.least(budget)
+        self.is_none = least is None or max(bound_unsearched(graph)[0], ends) > budget
+        self.bound = least or 0
+
+    def ask_engines(self) -> None:
+        """Run the engines on snapshots and then on stages, until the least cost is known or time is over."""
+        if self._is_settled() or self.control.is_over or len(engines()) < len(PACKAGE) or self.away is None:
+            return
+        is_large = len(self.graph.ops) > LARGEST_BOUNDED
+        stages = Stages(self.away, self.budget)
+        snapshots = Snapshots(stages)
+        if snapshots.chain:
+            self._ask_both(snapshots, self.control if is_large else self.control.child(_SNAPSHOTS_SHARE))
+        if not is_large and stages.count_columns(self._most(stages)) <= _MOST_COLUMNS:
+            self._ask_both(stages, self.control)
+
+    def _most(self, program: Stages | Snapshots) -> int:
+        """Return the largest relevant cost of a program, in units."""
+        return program.most_cost if self.extra_cost is None else (self.extra_cost - 1) // program.cost_unit
+
+    def _ask_both(self, program: Stages | Snapshots, control: Control) -> None:
+        """Minimise a program with both engines, at once or, with counted work, one after the other."""
+        refuted = dict.fromkeys(PACKAGE, 0)
+
+        def ask_one(engine: Engine) -> None:
+            most = self._most(program)
+            draft = program.draft(min(most, self.bound // program.cost_unit), most)
+            if self._is_settled() or control.is_over or not is_exact(draft):
+                return
+            said = ask(engine, draft, control, partial(self._take_solution, program, draft), self._is_settled)
+            with self.lock:
+                refuted[engine] = most + 1 if said.is_none else said.bound
+                self._take_bound(program, min(refuted.values()))
+
+        if control.counts_work:
+            for engine in PACKAGE:
+                ask_one(engine)
+        else:
+            with ThreadPoolExecutor(len(PACKAGE), thread_name_prefix="memplan-engine") as pool:
+                list(pool.map(ask_one, PACKAGE))
+
+    def _take_bound(self, program: Stages | Snapshots, least: int) -> None:
+        """Record the lower bound on which both engines agree, in units."""
+        if self.extra_cost is None and least > program.most_cost:
+            self.is_none = True
+        else:
+            bound = least * program.cost_unit
+            self.bound = max(self.bound, bound if self.extra_cost is None else min(bound, self.extra_cost))
+
+    def search_states(self, most_states: int) -> None:
+        """Search up to `most_states` states of a small graph."""
+        if self._is_settled() or not can_search(self.graph, self.costs):
+            return
+        most = None if self.extra_cost is None else self.extra_cost - 1
+        with self.control.child(_STATES_SHARE).watched(WORK_PER_S) as watched:
+            found = search_states(self.graph, self.costs, self.budget, most, watched, most_states)
+        if found.runs is not None:
+            self._take(found.runs)
+        if found.bound is not None:
+            self.bound = max(self.bound, found.bound if self.extra_cost is None else min(found.bound, self.extra_cost))
+        elif self.extra_cost is None:
+            self.is_none = True
+        else:
+            # No program costs less than the one that is known.
+            self.bound = self.extra_cost
+
+    def _take_solution(self, program: Stages | Snapshots, draft: Draft, values: Sequence[int]) -> bool:
+        # A solution of snapshots is no program.
+        if not isinstance(program, Stages):
+            return False
+        with self.lock:
+            return self._take(program.sequence(draft, values))
+
+    def _take(self, runs: Sequence[int]) -> bool:
+        """Keep a program within the budget, reordered if necessary; return True once all is known."""
+        cost = self._cost(runs)
+        if self.extra_cost is None or cost < self.extra_cost:
+            try:
+                program = rewritten(self.graph, runs)
+            except InputError:
+                return False
+            order: Sequence[int] = range(len(program.runs))
+            if peak_of(program.graph, order) > self.budget:
+                order = order_unplanned(program.graph, self.control.within(_ORDER_S)).order
+            if peak_of(program.graph, order) <= self.budget:
+                self.runs = tuple(program.runs[k] for k in order)
+                self.extra_cost = self._cost(self.runs)
+        return self._is_settled()
+
+    def _cost(self, runs: Sequence[int]) -> int:
+        return sum(self.costs[v] for v in runs) - self.once
+
+    def _is_settled(self) -> bool:
+        return self.is_none or (self.extra_cost is not None and self.extra_cost <= self.bound)

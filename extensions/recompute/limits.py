@@ -1,0 +1,247 @@
+"""Programs within a limit, and lower bounds on their cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from memplan.extensions.networks.order.answer import RecomputedPoint
+from memplan.extensions.networks.order.search.solve import WORK_PER_S, bound_unsearched
+from memplan.planner.errors import InputError
+from memplan.planner.operations.graph import OperationGraph
+from memplan.planner.operations.order_check import peak_of
+from memplan.solvers.search.control import Control
+from memplan.extensions.recompute.away import Away
+from memplan.extensions.recompute.descent import Descent
+from memplan.extensions.recompute.least import LARGEST_BOUNDED, away_of, least_work
+from memplan.extensions.recompute.points import PLANNED_S, points_of
+from memplan.extensions.recompute.rewrite import rewritten
+from memplan.extensions.recompute.search import DropSearch
+from memplan.extensions.recompute.stays import Drops, Stays
+
+_AIMS, _AIM_SHARE, _MARGIN = 8, 0.25, 0.003
+"""For large graphs: the most programs that are planned to meet a limit, the part of the time left for the search of
+each, and the margin below the limit that each of them adds."""
+_BISECTIONS = 8
+_STATES_OF_A_POINT, _STATES_SHARE = 20_000, 0.2
+"""The states searched for each point without a limit, and the part of the time left for one within a cost."""
+_QUICK_S, _QUICK_SHARE, _LONG, _LONG_SHARE = 0.25, 0.5, 4, 0.4
+"""The time for a quick plan of a program, the part of the time left for all of these, the number of programs that are
+planned for longer, and the part of the time left for each of them."""
+_MOST_LOWER = 8
+"""The number of lower programs planned when plans of others exceed the limit."""
+
+
+@dataclass(frozen=True)
+class Known:
+    """The known lower bounds on extra cost by bytes, the programs found, and whether the limit is proved infeasible."""
+
+    bounds: dict[int, int]
+    programs: list[list[int]] = field(default_factory=list)
+    is_none: bool = False
+
+    def proves_cost(self, limit: int) -> bool:
+        """Return True if no program within a limit runs each operation only once."""
+        return self.is_none or self.bounds.get(limit, 0) > 0
+
+
+def _written(graph: OperationGraph, runs: Sequence[int]) -> tuple[int, tuple[int, ...]] | None:
+    """Return the peak of a program, and its needed runs; None if the runs cannot be written as a graph."""
+    try:
+        program = rewritten(graph, runs)
+    except InputError:
+        return None
+    return peak_of(program.graph, range(len(program.runs))), program.runs
+
+
+def cheapest(
+    graph: OperationGraph,
+    costs: Sequence[int],
+    budget: int,
+    programs: Sequence[Sequence[int]],
+    control: Control,
+    away: Away | None,
+) -> Known:
+    """Search for the cheapest program within a budget, starting from the best known."""
+    if away is None and control.is_over:
+        # Comparing programs of a large graph takes long; the need of single operations is known soon.
+        return Known({budget: 0}, is_none=bound_unsearched(graph)[0] > budget)
+    written = [found for runs in programs if (found := _written(graph, runs)) is not None and found[0] <= budget]
+    known = min((runs for _, runs in written), key=lambda runs: sum(costs[v] for v in runs), default=None)
+    least = least_work(graph, costs, budget, known, control, away=away)
+    return Known({budget: least.bound}, [] if least.runs is None else [list(least.runs)], least.is_none)
+
+
+def settled(
+    graph: OperationGraph,
+    costs: Sequence[int],
+    programs: Sequence[Sequence[int]],
+    control: Control,
+    away: Away | None,
+) -> Known:
+    """Return the cheapest programs for the peaks of others, and a lower cost bound for each peak.
+
+    The first of them is without clones. Only states are searched, since each point has little time; then those of
+    programs with a lower peak.
+    """
+    known = Known({})
+    count = len(programs) + _BISECTIONS
+    low, peak = bound_unsearched(graph)[0], peak_of(graph, programs[0])
+    for k, runs in enumerate(programs[1:]):
+        written = _written(graph, runs)
+        if written is None:
+            continue
+        peak = written[0]
+        share = control.child(1 / (count if control.counts_work else count - k))
+        found = least_work(graph, costs, peak, written[1], share, away=away, states=_STATES_OF_A_POINT)
+        known.programs.append(list(found.runs or runs))
+        known.bounds[peak] = found.bound
+    for k in range(_BISECTIONS):
+        if low >= peak:
+            break
+        budget = (low + peak) // 2
+        share = control.child(1 / (count if control.counts_work else _BISECTIONS - k))
+        found = least_work(graph, costs, budget, None, share, away=away, states=_STATES_OF_A_POINT)
+        written = None if found.runs is None else _written(graph, found.runs)
+        if written is not None:
+            peak = written[0]
+            known.programs.append(list(written[1]))
+            known.bounds[budget] = found.bound
+        elif found.is_none:
+            low = budget + 1
+        else:
+            break
+    return known
+
+
+def points_within(
+    graph: OperationGraph,
+    costs: Sequence[int],
+    programs: Sequence[Sequence[int]],
+    control: Control,
+    within: int,
+    descent: Descent,
+    first: RecomputedPoint | None,
+) -> list[RecomputedPoint]:
+    """Return points like `points_of`; if the second plan exceeds the limit, add the points of lower programs.
+
+    The first two are planned in half of the time, so that there is time for these; `first` may be known.
+    """
+    half = control if control.counts_work else control.child(0.5)
+    points = [] if first is None else [first]
+    points += points_of(graph, costs, programs[len(points) : 2], half)
+    if not points:
+        return points
+    last, share = points[-1], 0.5 / len(programs) if control.counts_work else 0.5
+    while within < last.peak and last.live_peak <= within and len(points) <= _MOST_LOWER and not control.is_over:
+        target = last.live_peak - 1
+        if len(points) > _MOST_LOWER // 2:
+            # A plan of this one would be within if it needed as much more than what is alive.
+            target = min(target, within * last.live_peak // last.peak)
+        drops = descent.cheapest_within(target)
+        known = None if drops is None else _written(graph, descent.search.stays.run(drops))
+        runs = None if known is None or known[0] > target else known[1]
+        runs = least_work(graph, costs, target, runs, control.child(0.5)).runs
+        if runs is None:
+            break
+        lower = points_of(graph, costs, [runs], control.child(share))
+        if not lower:
+            break
+        last = lower[0]
+        points.append(last)
+    return points + (points_of(graph, costs, programs[2:], control) if not control.is_over else [])
+
+
+def lowered(
+    graph: OperationGraph, costs: Sequence[int], peak: int, most: int, control: Control
+) -> tuple[list[list[int]], bool]:
+    """Return programs of falling peaks within an extra cost, and False if it is proved that none is lower."""
+    programs = list[list[int]]()
+    if len(graph.ops) > LARGEST_BOUNDED:
+        # Computing a bound on the cost takes too long.
+        return programs, True
+    away = away_of(graph, costs)
+    while not control.is_over:
+        share = control.child(_STATES_SHARE)
+        found = least_work(graph, costs, peak - 1, None, share, away=away, states=_STATES_OF_A_POINT)
+        if found.runs is None or (found.extra_cost or 0) > most:
+            return programs, not found.is_none and found.bound <= most
+        peak = peak_of(rewritten(graph, found.runs).graph, range(len(found.runs)))
+        programs.append(list(found.runs))
+    return programs, True
+
+
+def planned_again(
+    graph: OperationGraph,
+    costs: Sequence[int],
+    lowest: RecomputedPoint,
+    programs: Iterable[Sequence[int]],
+    control: Control,
+) -> list[RecomputedPoint]:
+    """Return points of programs with nearly the lowest peak, until a plan needs no more than the live bytes.
+
+    Each is planned quickly; then the best ones are planned for longer.
+    """
+    points, seen = [lowest], {lowest.order}
+    quick = control.child(_QUICK_SHARE)
+    for runs in programs:
+        if quick.is_over or points[-1].peak == points[-1].live_peak:
+            break
+        written = _written(graph, runs)
+        least = min(point.peak for point in points)
+        if written is None or written[1] in seen or written[0] >= least:
+            continue
+        seen.add(written[1])
+        points += points_of(graph, costs, [written[1]], control.within(_QUICK_S), is_ordered=True)
+    for point in sorted(points, key=lambda point: point.peak)[:_LONG]:
+        least = min(point.peak for point in points)
+        if not control.is_over and point.live_peak < least:
+            points += points_of(graph, costs, [point.order], control.child(_LONG_SHARE), is_ordered=True)
+    return points
+
+
+def aimed(
+    graph: OperationGraph,
+    costs: Sequence[int],
+    order: Sequence[int],
+    first: RecomputedPoint,
+    control: Control,
+    within: int,
+) -> list[RecomputedPoint]:
+    """Return points of a large graph: programs of falling peaks until a plan fits, then cheaper ones.
+
+    The plan of `first`, which has no clones, says how far below the limit a program's bytes alive must be.
+    """
+    points = [first]
+    rows, descent = list[Drops](), None
+    best: int | None = None
+    for _ in range(_AIMS):
+        last = points[-1]
+        # What there is no time to plan is not searched for, as preparing that takes long, too.
+        is_late = control.left_s < PLANNED_S * len(graph.ops)
+        if control.is_over or is_late or best == 0 or (last.extra_cost == 0 and last.peak <= within):
+            break
+        # A plan of this one would be within if it needed as much more than what is alive.
+        aim = int(within * min(1, last.live_peak / last.peak) * (1 - len(points) * _MARGIN))
+        if last.peak <= within:
+            aim = max(aim, last.live_peak)
+        with control.child(_AIM_SHARE).watched(WORK_PER_S) as watched:
+            if descent is None:
+                descent = Descent(DropSearch(Stays(graph, order, costs, watched.raised), watched))
+                rows = descent.to_limit(aim)
+            else:
+                descent.search.use(watched)
+                descent.lower(aim)
+        drops = descent.cheapest_within(aim)
+        known = None if drops is None else _written(graph, descent.search.stays.run(drops))
+        if known is None or known[0] > aim:
+            continue
+        extra_cost = sum(costs[v] for v in known[1]) - sum(costs)
+        if best is None or extra_cost < best:
+            # The search has also changed the order.
+            points += points_of(graph, costs, [known[1]], control.child(_AIM_SHARE), is_ordered=True)
+            best = min((point.extra_cost for point in points if point.peak <= within), default=None)
+    if descent is None or best is None or control.is_over:
+        return points
+    higher = [descent.search.stays.run(drops) for drops in reversed(rows[:-1])]
+    return points + points_of(graph, costs, higher, control, is_ordered=True)

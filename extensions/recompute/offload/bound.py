@@ -1,0 +1,122 @@
+"""Lower bounds on the time of programs with a link within a limit, from what must be away during one operation.
+
+While operation v runs for the first time, all that runs before it in any order has run, and nothing that must run
+behind it. So of what is of use both before and behind, the bytes above the limit are away from the begin of that run to
+its end: they are made again, which takes time of its own, or they have been sent before and are fetched behind.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from memplan.planner.operations.order_check import bytes_after
+from memplan.extensions.recompute.away import Away
+from memplan.extensions.recompute.offload.steps import Linked
+
+
+class _Beside(NamedTuple):
+    """The facts about one operation: the bytes that it needs, and the tensors that may be away meanwhile.
+
+    `freed` and `cost` are sums of what can be made again, the cheapest first. `movable` are all bytes that may be away,
+    `sendable` those that can be sent, at most `per_unit` bytes per unit of time. `before` and `behind` are the time
+    that operations surely take before and behind the run. `sent` is the time before the first of these tensors can be
+    sent, and `fetched` that behind the fetch of the last one.
+    """
+
+    needed: int
+    freed: list[int]
+    cost: list[int]
+    movable: int
+    sendable: int
+    per_unit: float
+    own: int
+    before: int
+    behind: int
+    sent: int
+    fetched: int
+
+
+class LinkedBound:
+    """The lower bounds of a graph with a link, for any limit."""
+
+    def __init__(self, program: Linked, away: Away) -> None:
+        self.program, self.once = program, sum(program.costs)
+        graph = program.graph
+        # The bytes at both ends are alive in any program.
+        self.least_bytes = max(bytes_after(graph, ()), bytes_after(graph, range(len(graph.ops))))
+        self._rows = list(self._beside(away))
+
+    def least(self, limit: int) -> int | None:
+        """Return the least time beyond running each operation once within a limit; None if no program is within it."""
+        if self.least_bytes > limit:
+            return None
+        most = 0
+        for row in self._rows:
+            if row.needed > limit:
+                least = self._of_row(row, row.needed - limit, most)
+                if least is None:
+                    return None
+                most = max(most, least)
+        return most
+
+    def _of_row(self, row: _Beside, over: int, known: int) -> int | None:
+        """Return the least cost of removing `over` bytes beside one operation, but at least `known`."""
+        if over > row.movable:
+            return None
+        if self._is_enough(row, over, known):
+            return known
+        low, high = known, max(known, 1)
+        # Everything made again, or sent and fetched before and behind it all, is enough.
+        while not self._is_enough(row, over, high):
+            low, high = high, 2 * high
+        while low + 1 < high:
+            middle = (low + high) // 2
+            low, high = (low, middle) if self._is_enough(row, over, middle) else (middle, high)
+        return high
+
+    def _is_enough(self, row: _Beside, over: int, extra: int) -> bool:
+        """Return False if this much more time is surely too short to fetch all that is sent and not recomputed."""
+        k = bisect_left(row.cost, extra + 1) - 1
+        freed: float = row.freed[k]
+        if k + 1 < len(row.cost):
+            freed += (row.freed[k + 1] - row.freed[k]) * (extra - row.cost[k]) / (row.cost[k + 1] - row.cost[k])
+        rest = over - freed - 1e-9 * over
+        if rest <= 0:
+            return True
+        if rest > row.sendable:
+            return False
+        time, transfer = self.once + extra - row.own, rest / row.per_unit
+        sides = (row.sent + transfer + row.behind, row.before + transfer + row.fetched)
+        return max(*sides, row.sent + 2 * transfer + row.fetched) <= time * (1 + 1e-12)
+
+    def _beside(self, away: Away) -> Iterator[_Beside]:
+        graph, costs = self.program.graph, np.array(self.program.costs, dtype=object)
+        transfer, size = self.program.transfer, graph.counted
+        earlier = away.earlier
+        before = [int(costs[row].sum()) if row.any() else 0 for row in earlier]
+        behind = [int(costs[earlier[:, v]].sum()) if earlier[:, v].any() else 0 for v in range(len(graph.ops))]
+        for v, across in enumerate(away.others):
+            movable = [(t, duration) for t in across if (duration := transfer[t]) is not None]
+            needed, freed, cost = away.beside(v)
+            ready = [0 if (u := graph.maker[t]) is None else before[u] + costs[u] for t, _ in movable]
+            waits = [
+                max((behind[w] + costs[w] for w in graph.readers[t] if earlier[w, v]), default=0) for t, _ in movable
+            ]
+            sendable = sum(size[t] for t, _ in movable)
+            yield _Beside(
+                needed,
+                freed,
+                cost,
+                min(freed[-1] + sendable, sum(size[t] for t in across)),
+                sendable,
+                max((size[t] / duration for t, duration in movable), default=1.0),
+                costs[v],
+                before[v],
+                behind[v],
+                min(ready, default=0),
+                min(waits, default=0),
+            )

@@ -1,0 +1,76 @@
+"""The complete search for the least time with a link: small graphs, any order, any number of runs, any transfers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from memplan.solvers.core.tables import Reference
+from memplan.solvers.search.control import Control
+from memplan.extensions.recompute.core.kernels import LEAST, MOST_LINKED, NONE, LeastTime, least_time
+from memplan.extensions.recompute.offload.steps import KINDS, Linked, Step
+from memplan.extensions.recompute.states import reruns_of
+
+_ENDLESS = 2**60
+_MOST = 2**50
+MOST_STATES = 100_000
+"""The states that are entered at most, in about a second."""
+_STEPS = 64
+"""The most steps of a program, as a multiple of the number of operations."""
+WORK_PER_STATE = 80_000
+
+
+@dataclass(frozen=True)
+class Timed:
+    """The steps of a fastest program, or None if there is none, and a lower bound on the time of all programs.
+
+    The bound is None where there is no program at all.
+    """
+
+    steps: tuple[Step, ...] | None
+    bound: int | None
+
+
+def can_search(program: Linked) -> bool:
+    """Return True if all programs of a graph can be searched; outputs over inputs and regions are not counted there."""
+    graph, longest = program.graph, sum(program.costs) + sum(duration or 0 for duration in program.transfer)
+    is_small = max(len(graph.ops), len(graph.size)) <= MOST_LINKED and max(longest, sum(graph.size)) < _MOST
+    return is_small and not any(row.may_overwrite or row.regions for row in graph.ops)
+
+
+def search_all(program: Linked, budget: int, most: int | None, control: Control, states: int = MOST_STATES) -> Timed:
+    """Search for the least time within a budget, or a time of at most `most`, until a number of states were visited."""
+    limit = states
+    if control.counts_work:
+        limit = max(1, min(limit, int(control.work_left[0]) // WORK_PER_STATE))
+    room = _STEPS * max(1, len(program.graph.ops))
+    query = LeastTime(
+        budget=budget,
+        most=_ENDLESS - 1 if most is None else most,
+        node_limit=limit,
+        transfer=np.array([-1 if each is None else each for each in program.transfer], dtype=np.int64),
+        kind=np.zeros(room, dtype=np.int64),
+        what=np.zeros(room, dtype=np.int64),
+        start=np.zeros(room, dtype=np.int64),
+        answer=np.zeros(4, dtype=np.int64),
+        flag=control.raised,
+    )
+    outcome = least_time(Reference(reruns_of(program.graph, program.costs)), Reference(query))
+    count, time, bound, nodes = query.answer.tolist()
+    control.spend(WORK_PER_STATE * nodes)
+    if outcome == LEAST:
+        rows = zip(query.kind[:count].tolist(), query.what[:count].tolist(), query.start[:count].tolist(), strict=True)
+        return Timed(_needed([Step(KINDS[kind], what, start) for kind, what, start in rows]), time)
+    return Timed(None, None if outcome == NONE and bound >= _ENDLESS else bound)
+
+
+def _needed(steps: list[Step]) -> tuple[Step, ...]:
+    """Return the steps without transfers of tensors that are sent and never fetched afterwards."""
+    needed, fetched = list[Step](), set[int]()
+    for step in reversed(steps):
+        if step.kind == "fetch":
+            fetched.add(step.what)
+        if step.kind != "send" or step.what in fetched:
+            needed.append(step)
+    return tuple(reversed(needed))

@@ -1,0 +1,287 @@
+"""The frontier of time and peak with a link: each point is replayed, planned, and run on its addresses."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from functools import cached_property
+from typing import NamedTuple
+
+from memplan.extensions.networks.order.answer import OrderAnswer, RecomputedPoint
+from memplan.extensions.networks.order.options import OrderOptions
+from memplan.extensions.networks.order.room_inside import with_room_inside
+from memplan.extensions.networks.order.search.solve import bound_unsearched
+from memplan.planner.operations.costs import costs_of
+from memplan.planner.operations.graph import OperationGraph
+from memplan.planner.operations.graph_variants import replaced
+from memplan.planner.operations.order_check import bytes_after
+from memplan.solvers.search.control import Control
+from memplan.extensions.recompute.again import may_run_again
+from memplan.extensions.recompute.away import Away
+from memplan.extensions.recompute.frontier import undominated
+from memplan.extensions.recompute.offload.bound import LinkedBound
+from memplan.extensions.recompute.offload.exact import MOST_STATES, can_search, search_all
+from memplan.extensions.recompute.offload.planned import point_of
+from memplan.extensions.recompute.offload.replay import replayed
+from memplan.extensions.recompute.offload.schedule import MOST_TIME, Chosen, Effort, Runs
+from memplan.extensions.recompute.offload.steps import Step, linked
+from memplan.extensions.recompute.search import peak_steps
+from memplan.extensions.recompute.snapshots import LARGEST
+
+WORK_PER_S = 400_000_000
+_SEARCH_SHARE = 0.6
+_WORK = 10_000_000
+"""The work of the first search from a sequence; the next ones have twice as much each."""
+_CHANGES = 64
+"""The number of changes of the sequence that are tried with each search, each with a part of its work."""
+_IDLE = 6
+"""The number of searches without an improvement after which a sequence is given up."""
+_STATES_OF_A_POINT = 20_000
+"""The states that are searched for each point where there is no limit."""
+_LOWER, _MARGIN = 6, 0.005
+"""The most lower limits that are tried if plans exceed the given one, and the margin that each of them adds."""
+_SENT_S = 3e-4
+"""The least time left for each operation with which tensors are sent: steps are written, planned and replayed."""
+_SEQUENCES = 32
+"""About how many of the sequences found without a link are tried."""
+_IMPROVED = 4
+"""The most sequences, those of least time, in which the search changes which tensors are away."""
+
+
+def with_link(
+    graph: OperationGraph,
+    options: OrderOptions,
+    alone: OrderAnswer,
+    sequences: Sequence[Sequence[int]],
+    control: Control,
+) -> OrderAnswer:
+    """Return the answer without a link with the points that a link adds, and bounds that hold for both.
+
+    Points without a link, and other sequences of runs, are what the search begins with.
+    """
+    recomputed = alone.recomputed
+    if recomputed is None or not recomputed.points:
+        return alone
+    search = _Search(alone.ordered or graph, options, recomputed.points, control, sequences)
+    points = search.points()
+    last, bound = points[-1], search.least(options.within)
+    is_within = options.within is None or last.peak <= options.within
+    changes = {
+        "extra_cost": last.extra_cost,
+        "bound_operation": None,
+        "extra_cost_lower_bound": last.extra_cost_lower_bound if options.within is None else bound or 0,
+        "is_within": is_within,
+        "has_none": options.within is not None and bound is None,
+        "points": tuple(points),
+    }
+    answer = OrderAnswer.of_order(
+        graph,
+        points[0].order,
+        last.peak,
+        last.lower_bound,
+        alone.given_peak,
+        ordered=alone.ordered,
+        regions=alone.regions,
+        wall_time_s=control.wall_time_s,
+        recomputed=recomputed.model_copy(update=changes),
+    )
+    of_point = {"order": last.order, "moves": None, "written_over": (), "sources": ()}
+    return answer.model_copy(update={**of_point, "placed_peak": last.peak, "placed_status": last.status})
+
+
+class _Try(NamedTuple):
+    """A sequence of operations, and the tensors that are in the other memory while it runs."""
+
+    runs: Runs
+    chosen: Chosen
+
+    @property
+    def time(self) -> int:
+        """The time at which the last step has ended."""
+        return self.chosen.time
+
+
+class _Search:
+    """The search for points of a graph with a link, from those without."""
+
+    def __init__(
+        self,
+        graph: OperationGraph,
+        options: OrderOptions,
+        points: Sequence[RecomputedPoint],
+        control: Control,
+        sequences: Sequence[Sequence[int]] = (),
+    ) -> None:
+        self.graph, self.options, self.control, self.known = graph, options, control, list(points)
+        costs = costs_of(graph)
+        self.once = sum(costs)
+        self.most = None if options.extra_cost is None else int(options.extra_cost * self.once)
+        self.floor = max(bound_unsearched(graph)[0], bytes_after(graph, range(len(graph.ops))))
+        away = Away(graph, costs) if len(graph.ops) <= LARGEST else None
+        self.bound = None if away is None else LinkedBound(linked(graph, costs, options.link), away)
+        # What is inside of operations has one workspace, and runs once.
+        roomy = with_room_inside(graph, alignment=1)
+        ops = (row.model_copy(update={"regions": (), "once": row.once or bool(row.regions)}) for row in roomy.ops)
+        self.program = linked(replaced(roomy, ops=tuple(ops)), costs, options.link)
+        self.again = may_run_again(self.program.graph)
+        # Where there is no limit, each point has little time.
+        self.states = MOST_STATES if options.within is not None else _STATES_OF_A_POINT
+        self.bounds: dict[int, int | None] = {}
+        self.orders = {tuple(order) for order in (*(row.order for row in points), *sequences)}
+
+    @cached_property
+    def sequences(self) -> list[Runs]:
+        """The sequences of runs from which the search starts, the cheapest first."""
+        timed = sorted((sum(self.program.costs[v] for v in order), order) for order in self.orders)
+        rows = [order for time, order in timed if time <= MOST_TIME]
+        return [Runs(self.program, order) for order in rows[:: 1 + len(rows) // _SEQUENCES]]
+
+    def points(self) -> list[RecomputedPoint]:
+        """Return the points with and without transfers that no other one beats."""
+        within, points = self.options.within, list(self.known)
+        is_late = not self.control.counts_work and self.control.left_s < _SENT_S * len(self.graph.ops)
+        if within is not None:
+            points += [] if is_late else self._within(within)
+        elif not is_late:
+            first = points[0].live_peak
+            more = max(1, self.options.points + 1 - len(points))
+            limits = {*peak_steps(first, self.floor, more), *(row.live_peak for row in points[1:])}
+            points += self._down_to(sorted(limits, reverse=True))
+        rows = undominated(points, self.options, self.most)
+        # The checker of bounds by one operation does not support links.
+        return [
+            row.model_copy(update={"extra_cost_lower_bound": self.least(row.peak) or 0, "bound_operation": None})
+            for row in rows
+        ]
+
+    def least(self, limit: int | None) -> int | None:
+        """Return a lower bound on the extra time of programs within a limit; None if no program is within it."""
+        if limit is None:
+            return 0
+        most: int | None = 0 if self.bound is None else self.bound.least(limit)
+        for at, bound in self.bounds.items():
+            # No program within less takes less time.
+            if limit <= at and most is not None:
+                most = None if bound is None else max(most, bound)
+        return None if limit < self.floor else most
+
+    def _within(self, within: int) -> list[RecomputedPoint]:
+        """Return points within a limit; where their plans exceed it, return those of lower programs."""
+        points, limit = list[RecomputedPoint](), within
+        for k in range(_LOWER):
+            # Counted work has no clock to share: each has half as much as the one before.
+            found = self._steps(limit, self.control.child(_SEARCH_SHARE / (1 << k if self.control.counts_work else 1)))
+            if found is None or (k and self.control.is_over):
+                break
+            points += self._planned([found])
+            if points[-1].peak <= within:
+                break
+            aim = within * points[-1].live_peak / points[-1].peak
+            limit = min(limit - 1, int(aim * (1 - k * _MARGIN)))
+        return points
+
+    def _down_to(self, limits: Sequence[int]) -> list[RecomputedPoint]:
+        """Return points for falling limits."""
+        found = []
+        # Whatever the time is, some of each part of the way down are tried.
+        limits = [*limits[3::4], *limits[1::4], *limits[::2]]
+        for k, limit in enumerate(limits):
+            if k and self.control.is_over:
+                break
+            share = _SEARCH_SHARE / (len(limits) if self.control.counts_work else len(limits) - k)
+            steps = self._steps(limit, self.control.child(share))
+            if steps is not None:
+                found.append(steps)
+        return self._planned(found)
+
+    def _planned(self, programs: Sequence[tuple[Step, ...]]) -> list[RecomputedPoint]:
+        points = []
+        for k, steps in enumerate(programs):
+            if k and self.control.is_over:
+                break
+            share = self.control.child(0.5 / (len(programs) if self.control.counts_work else len(programs) - k))
+            point = point_of(self.program, steps, self.floor, share)
+            points.append(point.model_copy(update={"planned": point.placed} if self.options.with_plan else {}))
+        return points
+
+    def _steps(self, limit: int, control: Control) -> tuple[Step, ...] | None:
+        """Return the fastest steps within a limit; None unless they take less time than the best known program."""
+        known = min((row.extra_cost for row in self.known if row.live_peak <= limit), default=None)
+        least = None if known is None else self.once + known
+        goal = self.least(limit)
+        if goal is None or known == goal:
+            return None
+        best: tuple[Step, ...] | None = None
+        with control.watched(WORK_PER_S) as watched:
+            tries = self._tries(limit, least, watched)
+            if tries and (least is None or tries[0].time < least):
+                best, least = tries[0].runs.steps(tries[0].chosen), tries[0].time
+            is_settled = least == self.once + goal
+            if not is_settled and can_search(self.program):
+                found, is_settled = self._searched(limit, least, watched)
+                best = found or best
+                least = least if found is None else replayed(self.program, found).time
+            if is_settled:
+                return best
+            better = self._improved(tries, limit, self.once + goal, watched)
+            if better is not None and (least is None or better.time < least):
+                best = better.runs.steps(better.chosen)
+        return best
+
+    def _tries(self, limit: int, least: int | None, control: Control) -> list[_Try]:
+        """Return what may be away in each sequence that takes less than the least time, the best first."""
+        tries = list[_Try]()
+        # Without clones first, then those that are nearest to the limit.
+        above = [runs for runs in self.sequences if runs.peak > limit]
+        for runs in above[:1] + above[:0:-1]:
+            if least is None or runs.time < least:
+                chosen = runs.within(limit, control)
+                if chosen is not None:
+                    tries.append(_Try(runs, chosen))
+                    # A sequence that takes longer by itself is not tried any more.
+                    least = chosen.time if least is None else min(least, chosen.time)
+        return sorted(tries, key=lambda row: row.time)
+
+    def _improved(self, tries: Sequence[_Try], limit: int, goal: int, control: Control) -> _Try | None:
+        """Return the fastest choice after searches from all of them; fewer and fewer are searched longer and longer."""
+        tries, idle, effort = [*tries[:_IMPROVED]], 0, Effort(limit, goal, 1, _WORK)
+        while tries and idle < _IDLE and tries[0].time > goal and not control.is_over:
+            before = tries[0].time
+            tries = [_Try(runs, runs.improved(chosen, effort, control)) for runs, chosen in tries]
+            tries.sort(key=lambda row: row.time)
+            tries[0] = self._changed(tries[0], effort, control)
+            idle = 0 if len(tries) > 1 or tries[0].time < before else idle + 1
+            tries = tries[: (len(tries) + 1) // 2]
+            effort = effort._replace(seed=effort.seed + 1, work=2 * effort.work)
+        return tries[0] if tries else None
+
+    def _changed(self, best: _Try, effort: Effort, control: Control) -> _Try:
+        """Return the best choice in which one fetched tensor is recomputed instead, or one clone is omitted."""
+        draw, effort = random.Random(effort.seed), effort._replace(work=effort.work // _CHANGES)
+        for _ in range(_CHANGES):
+            if control.is_over or best.time <= effort.goal:
+                break
+            sequence = best.runs.changed(best.chosen, self.again, draw)
+            runs = None if sequence is None else Runs(self.program, sequence)
+            chosen = None if runs is None or runs.time >= best.time else runs.within(effort.limit, control)
+            if runs is not None and chosen is not None:
+                chosen = runs.improved(chosen, effort, control)
+                if chosen.time <= best.time:
+                    best = _Try(runs, chosen)
+        return best
+
+    def _searched(self, limit: int, time: int | None, control: Control) -> tuple[tuple[Step, ...] | None, bool]:
+        """Return the fastest steps if they beat the given time, and whether they are proved to be the fastest.
+
+        The graph is small enough for a search of all programs; what that proves is kept.
+        """
+        found = search_all(self.program, limit, None if time is None else time - 1, control, self.states)
+        if found.bound is None:
+            self.bounds[limit] = None if time is None else time - self.once
+        else:
+            self.bounds[limit] = (found.bound if time is None else min(found.bound, time)) - self.once
+        if found.steps is None:
+            return None, found.bound is None or (time is not None and found.bound >= time)
+        # A tensor that is made again while it is sent is there twice, which states count once.
+        is_within = replayed(self.program, found.steps).peak <= limit
+        return found.steps if is_within else None, is_within

@@ -1,0 +1,65 @@
+"""Points from steps: the steps are replayed, planned, and executed on their addresses."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from memplan.questions.inputs import PlanAndProblem
+from memplan.extensions.networks.order.answer import RecomputedPoint, TimedStep
+from memplan.planner.errors import InvalidPlanError, OperationsError
+from memplan.planner.model.problem import Problem
+from memplan.solvers.portfolio.solve import solve
+from memplan.solvers.search.control import Control
+from memplan.extensions.recompute.offload.replay import Replayed, check_on_addresses, replayed
+from memplan.extensions.recompute.offload.steps import Linked, Step, runs_of
+
+_PLAN_S = 0.25
+"""The time that a plan has at least."""
+
+
+def point_of(program: Linked, steps: Sequence[Step], floor: int, control: Control) -> RecomputedPoint:
+    """Replay steps, plan them and run them on their addresses; no program has a peak below `floor`."""
+    found, order = replayed(program, steps), runs_of(steps)
+    first = {v: k for k, v in reversed([*enumerate(order)])}
+    placed = _placed(program, steps, found, control)
+    peak = placed.plan.peak or 0
+    return RecomputedPoint(
+        peak=peak,
+        live_peak=found.peak,
+        lower_bound=floor,
+        status="optimal" if peak == floor else "feasible",
+        extra_cost=found.time - sum(program.costs),
+        clones=tuple(v for k, v in enumerate(order) if first[v] != k),
+        order=order,
+        steps=tuple(TimedStep(**step._asdict()) for step in steps),
+        placed=placed,
+    )
+
+
+def _placed(program: Linked, steps: Sequence[Step], found: Replayed, control: Control) -> PlanAndProblem:
+    """Plan the copies of tensors and the work of runs; the time steps of the problem are those of the program.
+
+    Raises InvalidPlanError for a plan that the program cannot run on.
+    """
+    graph = program.graph
+    rows = []
+    for c, (copy, (first, last)) in enumerate(zip(found.copies, found.alive, strict=True)):
+        if graph.counted[copy.tensor] and steps:
+            rows.append({"id": f"copy_{c}", "start": first, "end": last + 1, "size": graph.counted[copy.tensor]})
+    for k, step in enumerate(steps):
+        if step.kind == "run" and graph.ops[step.what].work > 0:
+            size = graph.ops[step.what].work
+            rows.append({"id": f"work_{k}", "start": k, "end": found.runs_until[k] + 1, "size": size})
+    problem = Problem.model_validate({"buffers": rows})
+    deterministic, cancelled = control.counts_work, Control(cancelled=control.cancelled)
+    plan = solve(problem, time_limit_s=max(_PLAN_S, control.left_s), deterministic=deterministic, control=cancelled)
+    if plan.peak is None:
+        plan = solve(problem, time_limit_s=_PLAN_S, deterministic=deterministic)
+    at = {row.id: row.offset for row in plan.placements}
+    offsets = [at.get(f"copy_{c}", -1) for c in range(len(found.copies))]
+    works = {k: at[f"work_{k}"] for k in range(len(steps)) if f"work_{k}" in at}
+    try:
+        check_on_addresses(program, steps, found.copies, offsets, works)
+    except OperationsError as error:
+        raise InvalidPlanError(f"program: {error}") from error
+    return PlanAndProblem(problem=problem, plan=plan)

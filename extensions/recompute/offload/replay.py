@@ -1,0 +1,233 @@
+"""The replay of a program with a link, which validates it and measures its time and its bytes.
+
+Shares no code with what makes such programs. A copy of a tensor is there from the start of the run that makes it, or of
+its fetch, until the last run that reads it and its sending have ended. A run reads the copy that was there last. Bytes
+are counted whenever a step starts, as they only fall between.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import inf
+
+from memplan.planner.errors import OperationsError
+from memplan.extensions.recompute.offload.steps import Linked, Step
+
+
+@dataclass
+class Copy:
+    """A copy of a tensor: its first step (-1 for inputs), the time at which it is `ready`, and its last use.
+
+    `last` is the last step that uses it, and `end` the time at which no step does any more.
+    """
+
+    tensor: int
+    first: int
+    ready: int
+    last: int
+    end: int
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """The time and the bytes of a program, and its copies; `runs_until` has the step by which each run has ended.
+
+    `alive[k]` are the steps, from the first to the last, during which copy k is there.
+    """
+
+    time: int
+    peak: int
+    copies: tuple[Copy, ...]
+    alive: tuple[tuple[int, int], ...]
+    runs_until: tuple[int, ...]
+
+
+def replayed(program: Linked, steps: Sequence[Step]) -> Replayed:
+    """Replay steps in their order; raises OperationsError for the first step that is not possible."""
+    replay = _Replay(program, steps)
+    for k, step in enumerate(steps):
+        replay.take(k, step)
+    return replay.end()
+
+
+class _Replay:
+    def __init__(self, program: Linked, steps: Sequence[Step]) -> None:
+        self.program, self.graph, self.steps = program, program.graph, steps
+        self.copies = [
+            Copy(t, -1, 0, -1, 0)
+            for t, maker in enumerate(self.graph.maker)
+            if maker is None and (self.graph.readers[t] or t in self.graph.kept)
+        ]
+        self.of_tensor: dict[int, list[Copy]] = {copy.tensor: [copy] for copy in self.copies}
+        self.apart: dict[int, int] = {}  # when the bytes of a tensor are there at the other end of the link
+        self.free = {"run": 0, "send": 0, "fetch": 0}
+        self.ends: list[int] = []
+        self.ran: set[int] = set()
+        # By tensors, the operations that change them in place, and by operations, those that wait for them alone.
+        self.changed: dict[int, set[int]] = {}
+        self.waiting: dict[int, set[int]] = {}
+        for v, row in enumerate(self.graph.ops):
+            for t in set(row.outputs).difference(self.graph.made[v]):
+                self.changed.setdefault(t, set()).add(v)
+            for u in row.after:
+                self.waiting.setdefault(u, set()).add(v)
+
+    def take(self, k: int, step: Step) -> None:
+        where, before = f"steps[{k}]", self.steps[k - 1].start if k else 0
+        if step.start < max(before, self.free[step.kind]):
+            raise OperationsError(f"{where}: must not start before what is in front of it, got {step.start}")
+        end = step.start + (self._run(where, k, step) if step.kind == "run" else self._transfer(where, k, step))
+        self.free[step.kind] = end
+        self.ends.append(end)
+
+    def _run(self, where: str, k: int, step: Step) -> int:
+        row, cost, v = self.graph.ops[step.what], self.program.costs[step.what], step.what
+        if lacking := set(self.graph.predecessors[v]) - self.ran:
+            raise OperationsError(f"{where}: must run after operation {min(lacking)}")
+        if v in self.ran:
+            self._refuse_again(where, v)
+        self.ran.add(v)
+        for t in {*row.inputs, *row.outputs}.difference(self.graph.made[v]):
+            self._use(self._copy(where, t, step.start), k, step.start + cost)
+        for t in self.graph.made[v]:
+            self._begin(Copy(t, k, step.start + cost, k, step.start + cost))
+        return cost
+
+    def _refuse_again(self, where: str, v: int) -> None:
+        row = self.graph.ops[v]
+        if row.once or row.regions or not row.outputs or any(t in self.changed for t in row.outputs):
+            raise OperationsError(f"{where}: operation {v} must not run again")
+        for others in (self.waiting.get(v, set()), *(self.changed.get(t, set()) for t in row.inputs)):
+            if behind := self.ran & others:
+                raise OperationsError(f"{where}: operation {v} must not run again behind operation {min(behind)}")
+
+    def _transfer(self, where: str, k: int, step: Step) -> int:
+        duration, t = self.program.transfer[step.what], step.what
+        if duration is None:
+            raise OperationsError(f"{where}: tensor {t} must stay")
+        end = step.start + duration
+        if step.kind == "send":
+            self._use(self._copy(where, t, step.start), k, end)
+            self.apart[t] = min(end, self.apart.get(t, end))
+        elif self.apart.get(t, end) > step.start:
+            raise OperationsError(f"{where}: tensor {t} must have been sent before it is fetched")
+        else:
+            self._begin(Copy(t, k, end, k, end))
+        return duration
+
+    def _begin(self, copy: Copy) -> None:
+        self.copies.append(copy)
+        self.of_tensor.setdefault(copy.tensor, []).append(copy)
+
+    def _copy(self, where: str, t: int, start: int) -> Copy:
+        ready = [copy for copy in self.of_tensor.get(t, ()) if copy.ready <= start]
+        if not ready:
+            raise OperationsError(f"{where}: tensor {t} must be in memory at {start}")
+        return max(ready, key=lambda copy: (copy.ready, copy.first))
+
+    @staticmethod
+    def _use(copy: Copy, k: int, end: int) -> None:
+        copy.last, copy.end = max(copy.last, k), max(copy.end, end)
+
+    def end(self) -> Replayed:
+        if lacking := {*range(len(self.graph.ops))} - self.ran:
+            raise OperationsError(f"steps: must run operation {min(lacking)}")
+        time, n, size = max(self.ends, default=0), len(self.steps), self.graph.counted
+        for t in self.graph.kept:
+            copy = self._copy("the end", t, time)
+            copy.last, copy.end = n - 1, time
+        starts = [step.start for step in self.steps]
+        alive = [(max(copy.first, 0), max(copy.last, bisect_left(starts, copy.end) - 1)) for copy in self.copies]
+        until = tuple(max(k, bisect_left(starts, end) - 1) for k, end in enumerate(self.ends))
+        # There are no steps before the start and after the end.
+        given = sum(size[copy.tensor] for copy in self.copies if copy.first < 0)
+        peak = max(given, sum(size[t] for t in set(self.graph.kept)))
+        change = [0] * (n + 1)
+        for copy, (first, last) in zip(self.copies, alive, strict=True):
+            change[first] += size[copy.tensor]
+            change[max(last, first) + 1 if n else 0] -= size[copy.tensor]
+        for k, step in enumerate(self.steps):
+            if step.kind == "run":
+                change[k] += self.graph.ops[step.what].work
+                change[until[k] + 1] -= self.graph.ops[step.what].work
+        for k in range(n):
+            change[k] += change[k - 1] if k else 0
+            peak = max(peak, change[k])
+        return Replayed(time, peak, tuple(self.copies), tuple(alive), until)
+
+
+def check_on_addresses(
+    program: Linked, steps: Sequence[Step], copies: Sequence[Copy], offsets: Sequence[int], works: Mapping[int, int]
+) -> None:
+    """Execute steps on the addresses of copies and workspaces; no value may be overwritten while a step needs it.
+
+    Raises OperationsError for the first step that finds other bytes.
+    """
+    graph, memory, there = program.graph, _Addresses(), dict[int, int]()
+    for c, copy in enumerate(copies):
+        memory.ranges[c] = (offsets[c], offsets[c] + graph.counted[copy.tensor])
+    begun: dict[int, list[int]] = {}
+    for c, copy in enumerate(copies):
+        begun.setdefault(copy.first, []).append(c)
+    for c in begun.get(-1, ()):
+        memory.write(c)
+        there[copies[c].tensor] = c
+    waiting: list[tuple[int, int, list[int], list[int]]] = []
+
+    def finish(until: float) -> None:
+        for row in sorted(row for row in waiting if row[0] <= until):
+            waiting.remove(row)
+            _, k, needs, makes = row
+            for c in (*needs, *makes):
+                memory.read(f"steps[{k}]", c)
+            there.update({copies[c].tensor: c for c in makes if c >= 0})
+
+    for k, step in enumerate(steps):
+        finish(step.start)
+        makes, needs = list(begun.get(k, ())), list[int]()
+        if step.kind == "run":
+            row, end = graph.ops[step.what], step.start + program.costs[step.what]
+            needs = [there[t] for t in sorted({*row.inputs, *row.outputs}.difference(graph.made[step.what]))]
+        else:
+            end = step.start + (program.transfer[step.what] or 0)
+            needs = [there[step.what]] if step.kind == "send" else []
+        for c in needs:
+            memory.read(f"steps[{k}]", c)
+        if k in works:
+            # The work of step k has a negative key.
+            memory.ranges[-1 - k] = (works[k], works[k] + graph.ops[step.what].work)
+            makes.append(-1 - k)
+        for c in makes:
+            memory.write(c)
+        waiting.append((end, k, needs, makes))
+    finish(inf)
+    for t in graph.kept:
+        memory.read("the end", there[t])
+
+
+class _Addresses:
+    """The values in memory by ranges of bytes; a value that is partly overwritten is removed."""
+
+    def __init__(self) -> None:
+        self.ranges: dict[int, tuple[int, int]] = {}
+        self.whole: set[int] = set()
+        self.begins: list[int] = []
+        self.copies: list[int] = []  # by begins: what is whole there; no two meet
+
+    def write(self, one: int) -> None:
+        begin, end = self.ranges[one]
+        if begin == end:
+            self.whole.add(one)
+            return
+        first, last = bisect_left(self.begins, begin), bisect_left(self.begins, end)
+        if first and self.ranges[self.copies[first - 1]][1] > begin:
+            first -= 1
+        self.whole.difference_update(self.copies[first:last])
+        self.whole.add(one)
+        self.begins[first:last], self.copies[first:last] = [begin], [one]
+
+    def read(self, where: str, one: int) -> None:
+        if one not in self.whole:
+            raise OperationsError(f"{where}: the bytes that it needs were written over")

@@ -1,0 +1,174 @@
+"""Sequences of runs with a link: the tensors away during each run, and the start times of transfers.
+
+A *stay* of a tensor lies between two of its uses. It is away during some of the runs between, one behind the other: its
+sending ends before the first of them, and its fetch begins behind the last. So the bytes during each run follow from
+what is away alone, and the time from the queues of both directions.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from itertools import accumulate, pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from memplan.planner.model.buffer_table import I64
+from memplan.solvers.core.tables import Reference
+from memplan.solvers.search.control import Control
+from memplan.extensions.recompute.again import Behind
+from memplan.extensions.recompute.core import kernels
+from memplan.extensions.recompute.offload.steps import Kind, Linked, Step
+
+MOST_TIME = 2**60
+"""The most that all runs of a sequence take together, and all its transfers; above it, nothing is sent."""
+WORK_PER_RUN = 3000
+"""What it takes to write the table of a sequence, for each of its runs."""
+
+
+_WITHOUT = 0.5
+"""The part of changes of a sequence that leave out a clone."""
+
+
+class Effort(NamedTuple):
+    """The limits of a choice: its bytes, the time at which the search ends, its seed and its work."""
+
+    limit: int
+    goal: int
+    seed: int
+    work: int
+
+
+class Stay(NamedTuple):
+    """A tensor between two runs that use it, by their places in the sequence: -1 is the start, n the end.
+
+    It can be sent from behind the run at `made` on, as long as others read it.
+    """
+
+    begin: int
+    tensor: int
+    made: int
+    end: int
+    transfer: int
+
+
+class Chosen(NamedTuple):
+    """The stays that are away in a sequence, and the resulting time."""
+
+    time: int
+    table: kernels.AwayChoice
+
+
+class Runs:
+    """A sequence of runs with its stays; `time` and `peak` are those of the sequence with nothing away."""
+
+    def __init__(self, program: Linked, runs: Sequence[int]) -> None:
+        self.program, self.runs, self.n = program, list(runs), len(runs)
+        size = program.graph.counted
+        bytes_ = [0] * (self.n + 2)
+        stays = list[Stay]()
+        for k, v in enumerate(runs):
+            bytes_[k] += program.graph.ops[v].work
+            bytes_[k + 1] -= program.graph.ops[v].work
+        for t, places in self._copies():
+            bytes_[max(places[0], 0)] += size[t]
+            bytes_[places[-1] + 1] -= size[t]
+            transfer = program.transfer[t]
+            if transfer is not None:
+                stays += [Stay(a, t, places[0], b, transfer) for a, b in pairwise(places) if b - a > 1]
+        stays = sorted(row for row in stays if row.transfer <= MOST_TIME // len(stays))
+        columns = np.array(stays, dtype=np.int64).reshape(-1, len(Stay._fields)).T.copy()
+        begin, tensor, made, end, transfers = columns
+        table = kernels.Sequence(
+            before=np.array([0, *accumulate(program.costs[v] for v in runs)], dtype=np.int64),
+            bytes=np.cumsum(bytes_[:-1], dtype=np.int64),
+            tensor=tensor,
+            size=np.array(size, dtype=np.int64)[tensor],
+            made=made,
+            begin=begin,
+            end=end,
+            transfer=transfers,
+        )
+        self.time, self.peak = int(table.before[-1]), int(table.bytes.max())
+        self._before, self._table = table.before, Reference(table)
+
+    def _copies(self) -> Iterator[tuple[int, list[int]]]:
+        """Yield each copy of a tensor, with the runs that make it and use it."""
+        graph = self.program.graph
+        uses = {
+            t: [-1] for t, maker in enumerate(graph.maker) if maker is None and (graph.readers[t] or t in graph.kept)
+        }
+        for k, v in enumerate(self.runs):
+            row = graph.ops[v]
+            for t in {*row.inputs, *row.outputs}:
+                if t not in graph.made[v]:
+                    uses[t].append(k)
+                    continue
+                if t in uses:
+                    yield t, uses[t]
+                uses[t] = [k]
+        for t, places in uses.items():
+            yield t, [*places, self.n] if t in graph.kept else places
+
+    def within(self, limit: int, control: Control) -> Chosen | None:
+        """Send away the tensor that delays least until the limit is met, and return the choice, or None."""
+        nothing = np.full(len(self._table.table.begin), -1, dtype=np.int64)
+        return self._choose(Effort(limit, self.time, 0, 0), (nothing, nothing.copy()), control)
+
+    def improved(self, chosen: Chosen, effort: Effort, control: Control) -> Chosen:
+        """Keep some of the sent stays and send others instead, to reduce the time."""
+        away = chosen.table.first.copy(), chosen.table.last.copy()
+        return self._choose(effort._replace(goal=max(effort.goal, self.time)), away, control) or chosen
+
+    def changed(self, chosen: Chosen, again: Sequence[Behind | None], draw: random.Random) -> list[int] | None:
+        """Return the runs with one fetched tensor recomputed instead, or with one clone removed.
+
+        None where what was drawn is not possible.
+        """
+        places = {v: k for k, v in reversed([*enumerate(self.runs)])}
+        clones = [k for k, v in enumerate(self.runs) if places[v] != k]
+        if clones and draw.random() < _WITHOUT:
+            k = draw.choice(clones)
+            return [*self.runs[:k], *self.runs[k + 1 :]]
+        away = np.flatnonzero(chosen.table.first >= 0)
+        if not len(away):
+            return None
+        s = int(draw.choice(away))
+        v, k = self.program.graph.maker[int(self._table.table.tensor[s])], int(self._table.table.end[s])
+        behind = None if v is None else again[v]
+        if v is None or behind is None or any(places[w] < k for w in behind):
+            return None
+        return [*self.runs[:k], v, *self.runs[k:]]
+
+    def steps(self, chosen: Chosen) -> tuple[Step, ...]:
+        """Return the steps in execution order."""
+        table, tensor = chosen.table, self._table.table.tensor
+        starts = (self._before + table.late)[: self.n].tolist()
+        rows = [(start, k, 1, Step("run", self.runs[k], start)) for k, start in enumerate(starts)]
+        transfers: tuple[tuple[Kind, I64, I64, int], ...] = (
+            ("send", table.send, self._table.table.made, 2),
+            ("fetch", table.fetch, table.last + 1, 0),
+        )
+        for kind, begun, places, rank in transfers:
+            for s in np.flatnonzero(begun >= 0).tolist():
+                start = int(begun[s])
+                rows.append((start, int(places[s]), rank, Step(kind, int(tensor[s]), start)))
+        return tuple(row[-1] for row in sorted(rows))
+
+    def _choose(self, effort: Effort, away: tuple[I64, I64], control: Control) -> Chosen | None:
+        first, last = away
+        table = kernels.AwayChoice(
+            *effort,
+            first=first,
+            last=last,
+            send=np.full(len(first), -1, dtype=np.int64),
+            fetch=np.full(len(first), -1, dtype=np.int64),
+            late=np.zeros(self.n + 1, dtype=np.int64),
+            flag=control.raised,
+            answer=np.zeros(3, dtype=np.int64),
+        )
+        outcome = kernels.choose_away(self._table, Reference(table))
+        time, work, _ = table.answer.tolist()
+        control.spend(work + WORK_PER_RUN * self.n)
+        return Chosen(time, table) if outcome == kernels.CHOSEN else None

@@ -1,0 +1,147 @@
+"""The search for an order without clones, which runs beside the search for programs until a plan fits.
+
+Nothing costs less than such an order, so it ends the other search.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import replace
+
+from memplan.extensions.networks.order.answer import OrderAnswer, RecomputedPoint
+from memplan.extensions.networks.order.search.solve import WORK_PER_S, OrderSearch, order_regions
+from memplan.planner.operations.graph import OperationGraph
+from memplan.planner.operations.order_check import peak_of
+from memplan.solvers.search.control import Control
+from memplan.extensions.recompute.points import point_of_order, points_of
+
+_SHARE, _TRIED = 0.8, 0.25
+"""The part of the time until which orders are searched for, as what follows is for plans; and the part of that after
+which the search waits for the other one to end, if it has found no lower order."""
+
+
+class _Ended(threading.Event):
+    """An event that ends a part of a call; it is also set once the whole call ends."""
+
+    def __init__(self, whole: threading.Event) -> None:
+        super().__init__()
+        self._whole = whole
+
+    def is_set(self) -> bool:
+        return super().is_set() or self._whole.is_set()
+
+
+class Ordering:
+    """The search for an order, which can be continued towards a limit."""
+
+    def __init__(self, graph: OperationGraph, control: Control) -> None:
+        inside = order_regions(graph, control)
+        with control.watched(WORK_PER_S) as watched:
+            self._search = OrderSearch(inside, watched)
+            self._search.run()
+        self.answer: OrderAnswer = self._search.answer(self._search.best(), control)
+        """The best order until the control ended the search."""
+        self.graph = inside.graph
+        """The graph with the best orders in its regions."""
+
+    @contextmanager
+    def beside(
+        self, costs: Sequence[int], limit: int, first: RecomputedPoint | None, control: Control
+    ) -> Iterator[OrderBeside]:
+        """Search for an order in a thread until its plan is within a limit; with counted work, search before returning.
+
+        `first` is the point of the first order, whose plan is not within, if it was planned. Leaving the block ends the
+        search.
+        """
+        of_order, of_rest = (replace(control, cancelled=_Ended(control.cancelled), note=None) for _ in range(2))
+        is_alone = threading.Event()
+        if control.counts_work:
+            is_alone.set()
+
+        def look() -> RecomputedPoint | None:
+            point = self._within(costs, limit, first, is_alone, of_order)
+            if point is not None and point.peak <= limit:
+                of_rest.cancelled.set()
+            return point
+
+        with ThreadPoolExecutor(1, thread_name_prefix="memplan-order") as pool:
+            future = pool.submit(look)
+            try:
+                if control.counts_work:
+                    future.result()
+                yield OrderBeside(of_rest, future, is_alone)
+            finally:
+                of_order.cancelled.set()
+                is_alone.set()
+
+    def _within(
+        self,
+        costs: Sequence[int],
+        limit: int,
+        first: RecomputedPoint | None,
+        is_alone: threading.Event,
+        control: Control,
+    ) -> RecomputedPoint | None:
+        """Return the point of an order whose plan is within a limit, or is nearest to it; None if there is no plan."""
+        share = control.child(_SHARE)
+        best = first
+        for part in (share.child(_TRIED), share):
+            before = self._peak
+            for point in self._points(costs, limit, best, part):
+                best = point if best is None or point.peak < best.peak else best
+                if best.peak <= limit:
+                    return best
+            if self._peak <= self._search.bound:
+                # No order is lower, so the remaining time is for plans.
+                break
+            if self._peak == before and part is not share:
+                is_alone.wait(share.left_s)
+        if self._peak > limit:
+            return best
+        rest = control.child(1 - _SHARE) if control.counts_work else control
+        other = point_of_order(self.graph, costs, self._search, limit, rest)
+        return min((point for point in (other, best) if point), key=lambda point: point.peak, default=None)
+
+    def _points(
+        self, costs: Sequence[int], limit: int, last: RecomputedPoint | None, control: Control
+    ) -> Iterator[RecomputedPoint]:
+        """Yield points of orders with falling peaks, starting below the last one, until the control ends the search."""
+        with control.watched(WORK_PER_S) as watched:
+            while not watched.is_over:
+                # A plan would be within if it needed as much more than what is alive as the last one does.
+                goal = limit if last is None else min(last.live_peak - 1, limit * last.live_peak // last.peak)
+                goal = max(goal, self._search.bound)
+                self._search.use(watched, goal)
+                self._search.run()
+                peak = self._peak
+                if peak > goal or (last is not None and peak >= last.live_peak):
+                    return
+                points = points_of(self.graph, costs, [self._search.best()], control, is_ordered=True)
+                if not points:
+                    return
+                last = self._bounded(points[0])
+                yield last
+
+    @property
+    def _peak(self) -> int:
+        return peak_of(self.graph, self._search.best())
+
+    def _bounded(self, point: RecomputedPoint) -> RecomputedPoint:
+        bound = max(point.lower_bound, self._search.bound_inside)
+        status = "optimal" if point.peak == bound else "feasible"
+        return point.model_copy(update={"lower_bound": bound, "status": status})
+
+
+class OrderBeside:
+    """A search for an order beside another search, whose `control` it ends once an order is within the limit."""
+
+    def __init__(self, control: Control, future: Future[RecomputedPoint | None], is_alone: threading.Event) -> None:
+        self.control, self._future, self._is_alone = control, future, is_alone
+
+    def point(self) -> RecomputedPoint | None:
+        """Return the point of the order once its plan is within the limit or time is over; None if there is no plan."""
+        self._is_alone.set()
+        return self._future.result()

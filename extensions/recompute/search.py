@@ -1,0 +1,152 @@
+"""The search for drops: which stays to drop to meet a budget at the least cost.
+
+Greedy by bytes above the budget per cost, with stale worths re-evaluated only when they come up; then what is no longer
+needed is taken back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from heapq import heapify, heappop, heappush
+
+import numpy as np
+
+from memplan.planner.model.buffer_table import I64
+from memplan.solvers.search.control import Control
+from memplan.extensions.recompute.stays import Drops, Stays
+
+_BATCH = 24
+"""The number of changes tried at once."""
+_ALIKE, _STALE, _TOGETHER = 0.7, 1.05, 0.5
+"""Drops worth this part of the best are dropped together; a worth may be so much below one that is not known anew; what
+they save together must be this part of what they would save one by one."""
+
+
+class DropSearch:
+    """Searches for drops that bring a program within budgets."""
+
+    def __init__(self, stays: Stays, control: Control) -> None:
+        self.stays, self._control = stays, control
+        self._spent = 0
+        usable = stays.can_drop & (stays.end > stays.begin)
+        self._real = np.flatnonzero(usable & ~stays.is_last & (stays.end - stays.begin > 1)).tolist()
+        self._first = usable & stays.is_last
+        self._price = 1 + stays.once // 10**6
+
+    def use(self, control: Control) -> None:
+        """Continue under another control."""
+        self._control, self._spent = control, self.stays.work
+        self.stays.flag = control.raised
+
+    def nothing(self) -> Drops:
+        """Return the program with no needed stay dropped."""
+        return self._drops(self._first.astype(np.int64), self.stays.places, 0)
+
+    def within(self, start: Drops, budget: int) -> Drops:
+        """Return drops within a budget, or the nearest found, starting from others."""
+        return self._pruned(self._lowered(start, budget), budget)
+
+    def raised(self, drops: Drops, budget: int) -> Drops:
+        """Undo drops that a higher budget does not need."""
+        return self._pruned(drops, budget)
+
+    def is_over(self) -> bool:
+        """Return True once no time is left."""
+        self._control.spend(self.stays.work - self._spent)
+        self._spent = self.stays.work
+        return self._control.is_over
+
+    def work_left(self) -> int:
+        """Return the steps left if work is counted; else more than time allows."""
+        self.is_over()
+        return int(self._control.work_left[0])
+
+    @property
+    def counts_work(self) -> bool:
+        """True if work is counted instead of time."""
+        return self._control.counts_work
+
+    def _drops(self, drop: I64, places: I64, budget: int) -> Drops:
+        tries = self.stays.try_changes(drop, [()], budget, places)
+        return Drops(drop, int(tries.peak[0]), int(tries.cost[0]), float(tries.excess[0]), places)
+
+    def _lowered(self, start: Drops, budget: int) -> Drops:
+        """Drop stays until the peak is within the budget or no drop helps."""
+        now = self._drops(start.drop.copy(), start.places, budget)
+        queue: list[tuple[float, int]] = []
+        for change, value in self._worths(now, budget, [(s,) for s in self._real if not now.drop[s]]):
+            if value > 0:
+                queue.append((-value, change[0]))
+        heapify(queue)
+        while queue and now.excess > 0 and not self.is_over():
+            batch = [heappop(queue)[1] for _ in range(min(_BATCH, len(queue)))]
+            ranked = sorted((-gain, change[0]) for change, gain in self._worths(now, budget, [(s,) for s in batch]))
+            # Worths that are not known anew are from an earlier state, and mostly too high.
+            bar = max(_ALIKE * -ranked[0][0], -queue[0][0] / _STALE if queue else 0.0)
+            taken = [stay for stay_gain, stay in ranked if -stay_gain >= bar and stay_gain < 0]
+            now, n_taken = self._dropped(now, budget, taken)
+            for value, stay in ranked:
+                if value < 0 and stay not in taken[:n_taken]:
+                    heappush(queue, (value, stay))
+        return now
+
+    def _dropped(self, now: Drops, budget: int, stays: Sequence[int]) -> tuple[Drops, int]:
+        """Drop stays of similar worth together if that is effective, else only the first."""
+        if not stays:
+            return now, 0
+        tries = self.stays.try_changes(now.drop, [stays, stays[:1]], budget, now.places)
+        gains = (now.excess - tries.excess).tolist()
+        # Drops that share what they save are worth less together; then only the best is taken.
+        count = len(stays) if tries.peak[0] >= 0 and gains[0] >= _TOGETHER * len(stays) * gains[1] else 1
+        drop = now.drop.copy()
+        drop[list(stays[:count])] = 1
+        return self._drops(drop, now.places, budget), count
+
+    def _worths(
+        self, now: Drops, budget: int, changes: Sequence[tuple[int, ...]]
+    ) -> Iterable[tuple[tuple[int, ...], float]]:
+        """Yield, for each change, the excess that it removes for each unit of its cost."""
+        tries = self.stays.try_changes(now.drop, changes, budget, now.places)
+        for change, peak, cost, excess in zip(
+            changes, tries.peak.tolist(), tries.cost.tolist(), tries.excess.tolist(), strict=True
+        ):
+            gain = now.excess - excess if peak >= 0 else 0.0
+            yield change, gain / (self._price + max(0, cost - now.cost)) if gain > 0 else 0.0
+
+    def _pruned(self, now: Drops, budget: int) -> Drops:
+        """Undo unneeded drops, the most expensive first."""
+        # Where the budget was not met, drops are taken back that the peak reached does not need.
+        goal = max(budget, now.peak)
+        while not self.is_over():
+            dropped = np.flatnonzero(now.drop).tolist()
+            tries = self.stays.try_changes(now.drop, [(s,) for s in dropped], goal, now.places)
+            saved = now.cost - tries.cost
+            good = np.flatnonzero((tries.peak >= 0) & (tries.peak <= goal) & (saved > 0))
+            if not len(good):
+                return now
+            drop, cost = now.drop.copy(), now.cost
+            for k in good[np.argsort(-saved[good], kind="stable")].tolist():
+                # Tried again, as an earlier one that was taken back may have made this one needed.
+                one = self.stays.try_changes(drop, [(dropped[k],)], goal, now.places)
+                if 0 <= one.peak[0] <= goal and one.cost[0] < cost:
+                    drop[dropped[k]] = 0
+                    cost = int(one.cost[0])
+            if cost == now.cost:
+                return now
+            now = self._drops(drop, now.places, goal)
+        return now
+
+
+def peak_steps(peak: int, least: int, count: int) -> list[int]:
+    """Return budgets in equal ratios from just below a peak to the least."""
+    if least >= peak or least <= 0:
+        return [max(least, 0)] if least < peak else []
+    ratio = (least / peak) ** (1 / count)
+    return sorted({max(least, min(peak - 1, int(peak * ratio**k))) for k in range(1, count + 1)}, reverse=True)
+
+
+def floor_of(stays: Stays) -> int:
+    """Return the most bytes that any single operation needs."""
+    graph = stays.graph
+    size = graph.counted
+    return max((sum(size[t] for t in {*row.inputs, *row.outputs}) + row.work for row in graph.ops), default=0)

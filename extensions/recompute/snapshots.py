@@ -1,0 +1,134 @@
+"""Snapshots of a program: a small integer program that bounds the cost of all programs within a budget.
+
+A *snapshot* is what is in memory while one of a few operations, each of which waits for the one before, runs for the
+first time. What is needed behind it, and was made before it, is in memory then or made again behind it. All orders, and
+any number of runs, keep to the rows below; what is surely so in any order is all that they say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from memplan.solvers.mip.draft import ONE, Draft, Term
+from memplan.extensions.recompute.stages import Stages
+
+_MOST = 10
+"""The most snapshots of a program."""
+_APART = 30
+"""The least distance between snapshots, as a share of the operations."""
+LARGEST = 3000
+"""The most operations for which precedence is computed."""
+
+
+class Snapshots:
+    """The snapshots of a graph's programs within a budget, at the most crowded operations."""
+
+    def __init__(self, stages: Stages) -> None:
+        self.stages, self.cost_unit = stages, stages.cost_unit
+        self.chain = self._chain()
+
+    def _chain(self) -> list[int]:
+        """Return a chain of operations with the largest excess over the budget."""
+        excess = self.stages.away.excess(self.stages.limit)
+        chain, earlier = list[int](), self.stages.earlier
+        apart = max(1, self.stages.n // _APART)
+        for v in sorted((v for v, above in enumerate(excess) if above > 0), key=lambda v: (-excess[v], v)):
+            is_in_row = all(earlier[v, u] or earlier[u, v] for u in chain)
+            if is_in_row and all(abs(u - v) >= apart for u in chain):
+                chain.append(v)
+            if len(chain) == _MOST:
+                break
+        return sorted(chain)
+
+    @property
+    def most_cost(self) -> int:
+        """The upper limit on the cost of a solution, in units: everything runs again after each snapshot."""
+        return sum(self.stages.cost[v] for v, k in self.again())
+
+    def draft(self, at_least: int, at_most: int) -> Draft:
+        """Write the program; its objective is the recomputation cost in units, between two limits."""
+        return _Writer(self, at_least, at_most).draft
+
+    def again(self) -> Iterator[tuple[int, int]]:
+        """Yield each operation that may run again after a snapshot that it precedes in every order."""
+        for k, at in enumerate(self.chain):
+            for v, behind in enumerate(self.stages.behind):
+                if behind is not None and self.has_run(v, at) and not any(self.has_run(w, at) for w in behind):
+                    yield v, k
+
+    def has_run(self, v: int, at: int) -> bool:
+        """Return True if an operation has run, or runs, during another."""
+        return v == at or bool(self.stages.earlier[at, v])
+
+
+class _Writer:
+    def __init__(self, snapshots: Snapshots, at_least: int, at_most: int) -> None:
+        self.snapshots, self.stages, self.draft = snapshots, snapshots.stages, Draft()
+        self.chain = snapshots.chain
+        self.draft.objective = self.draft.column(("extra cost",), at_least, at_most, is_whole=True)
+        cost = self.stages.cost
+        self.again = {
+            (v, k): Term(self.draft.column(("again", v, k), 0, 1, is_whole=True))
+            for v, k in snapshots.again()
+            if cost[v] <= at_most
+        }
+        runs = [(term, cost[v]) for (v, _), term in self.again.items()]
+        self.draft.row_of(("cost",), [(Term(0), -1), *runs], at_most=0)
+        self.here: dict[tuple[int, int], Term] = {}
+        for k, at in enumerate(self.chain):
+            self._snapshot(k, at)
+        for k in range(len(self.chain)):
+            self._behind(k)
+
+    def _is_known(self, t: int, k: int) -> bool:
+        """Return True if a tensor is an input, or was made before a snapshot."""
+        maker = self.stages.graph.maker[t]
+        return t in self.stages.given if maker is None else self.snapshots.has_run(maker, self.chain[k])
+
+    def _makes(self, t: int, k: int) -> list[tuple[Term, int]]:
+        """Return the runs that remake a tensor between two snapshots."""
+        maker = self.stages.graph.maker[t]
+        return [] if maker is None or (maker, k) not in self.again else [(self.again[maker, k], 1)]
+
+    def _snapshot(self, k: int, at: int) -> None:
+        """Limit the tensors in memory, each of which existed before or is remade."""
+        stages, draft = self.stages, self.draft
+        held = []
+        for t, size in enumerate(stages.size):
+            if t in stages.own[at]:
+                self.here[t, k] = ONE
+            elif self._is_known(t, k):
+                self.here[t, k] = Term(draft.column(("here", t, k), 0, 1, is_whole=True))
+            else:
+                continue
+            if size:
+                held.append((self.here[t, k], size))
+            if k and self._is_known(t, k - 1):
+                before = [(self.here[t, k - 1], 1), *self._makes(t, k - 1)]
+                row = [(self.here[t, k], 1), *((term, -1) for term, _ in before)]
+                draft.row_of(("stays", t, k), row, at_most=0)
+        draft.row_of(("memory", k), held, at_most=stages.budget - stages.work[at])
+
+    def _behind(self, k: int) -> None:
+        """Require each tensor needed behind a snapshot to be in memory then, or remade."""
+        stages, snapshots = self.stages, self.snapshots
+        is_last = k == len(self.chain) - 1
+        later = np.flatnonzero(stages.earlier[:, self.chain[k]]).tolist()
+        for w in later:
+            follows = [j for j in range(k, len(self.chain)) if not snapshots.has_run(w, self.chain[j])]
+            if not is_last and stages.earlier[w, self.chain[k + 1]]:
+                # A later snapshot implies this row.
+                continue
+            for t in sorted(stages.own[w].difference(stages.graph.made[w])):
+                if self._is_known(t, k):
+                    makes = [term for j in follows for term in self._makes(t, j)]
+                    self.draft.row_of(("needed", w, t, k), [(self.here[t, k], 1), *makes], at_least=1)
+        for (v, j), again in self.again.items():
+            for t in sorted(stages.own[v].difference(stages.graph.made[v])) if j == k else ():
+                makes = [(self.here[t, k], -1), *((term, -1) for term, _ in self._makes(t, k))]
+                self.draft.row_of(("input", v, t, k), [(again, 1), *makes], at_most=0)
+        for t in stages.graph.kept if is_last else ():
+            if self._is_known(t, k):
+                self.draft.row_of(("kept", t), [(self.here[t, k], 1), *self._makes(t, k)], at_least=1)

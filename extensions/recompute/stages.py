@@ -1,0 +1,234 @@
+"""Stages of a program: an integer program that bounds the cost of all programs within a budget.
+
+A *moment* is when an operation runs for the first time, a *stage* what runs again between a moment and the one before,
+and the last stage is what runs again behind all of them. Any program, in any order and with any number of runs, is
+told by which operation each moment has, what is in memory at each, and what each stage runs at least once: that keeps
+to the rows below. What is left out is only the order within a stage.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from math import gcd
+
+from memplan.solvers.mip.draft import ONE, Draft, Term
+from memplan.extensions.recompute.again import may_run_again
+from memplan.extensions.recompute.away import Away, work_beside
+
+_ZERO = Term(0, 0, 0)
+Terms = list[tuple[Term, int]]
+
+
+class Stages:
+    """The stages of a graph's programs within a budget in bytes; `cost_unit` divides all costs."""
+
+    def __init__(self, away: Away, budget: int) -> None:
+        self.away, self.graph = away, (graph := away.graph)
+        self.n = len(graph.ops)
+        self.cost_unit = gcd(*away.costs) or 1
+        self.cost = [cost // self.cost_unit for cost in away.costs]
+        unit = gcd(*graph.counted, *(row.work for row in graph.ops)) or 1
+        self.size = [bytes_ // unit for bytes_ in graph.counted]
+        self.limit, self.budget = budget, budget // unit
+        self.behind = may_run_again(graph)
+        self.own = [{*row.inputs, *row.outputs} for row in graph.ops]
+        self.work = [bytes_ // unit for bytes_ in work_beside(graph)]
+        kept = set(graph.kept)
+        self.given = {t for t, v in enumerate(graph.maker) if v is None and (graph.readers[t] or t in kept)}
+        self.earlier = away.earlier
+        """Row v: the operations that precede v in every order."""
+        self.first: list[int] = self.earlier.sum(axis=1).tolist()
+        """The first possible moment of each operation."""
+        self.last: list[int] = [self.n - 1 - count for count in self.earlier.sum(axis=0).tolist()]
+
+    def again(self, at_most: int) -> list[int]:
+        """Return the operations whose repetition costs at most `at_most`, in units."""
+        return [v for v, behind in enumerate(self.behind) if behind is not None and self.cost[v] <= at_most]
+
+    def count_columns(self, at_most: int) -> int:
+        """Return the approximate number of the program's columns."""
+        moments = sum(last - first for first, last in zip(self.first, self.last, strict=True))
+        again = sum(self.n - self.first[v] for v in self.again(at_most))
+        stays = sum(self.n - (0 if v is None else self.first[v]) for v in self.graph.maker)
+        return moments + again + 2 * stays
+
+    @cached_property
+    def most_cost(self) -> int:
+        """The upper limit on the cost of a solution, in units: everything runs again in every stage."""
+        return sum((self.n - self.first[v]) * self.cost[v] for v, row in enumerate(self.behind) if row is not None)
+
+    def draft(self, at_least: int, at_most: int) -> Draft:
+        """Write the program; its objective is the cost of what runs again, in units, between two limits."""
+        return _Writer(self, at_least, at_most).draft
+
+    def sequence(self, draft: Draft, values: Sequence[int]) -> list[int]:
+        """Return the operations of a solution in execution order, stage by stage."""
+        runs = []
+        for k in range(self.n + 1):
+            runs += [v for v in range(self.n) if (at := draft.at.get(("again", v, k))) is not None and values[at]]
+            for v in range(self.n):
+                at = draft.at.get(("moment", v, k))
+                if self.first[v] == self.last[v] == k if at is None else values[at]:
+                    runs.append(v)
+        return runs
+
+
+class _Writer:
+    def __init__(self, stages: Stages, at_least: int, at_most: int) -> None:
+        self.stages, self.draft = stages, Draft()
+        self.held: dict[tuple[int, int], Term] = {}
+        self.draft.objective = self.draft.column(("extra cost",), at_least, at_most, is_whole=True)
+        self._columns(set(stages.again(at_most)))
+        self._moments()
+        self._memory()
+        self._stages()
+        self._within_stages()
+
+    def _bit(self, *key: str | int) -> Term:
+        return Term(self.draft.column(key, 0, 1, is_whole=True))
+
+    def _columns(self, again: set[int]) -> None:
+        stages, n = self.stages, self.stages.n
+        graph, kept = stages.graph, set(stages.graph.kept)
+        # Where it is used last, at the latest: a tensor, and what an operation makes.
+        until = [n if t in kept else -1 for t in range(len(graph.size))]
+        useful = [-1] * n
+        for v in reversed(range(n)):
+            useful[v] = max((until[t] for t in graph.made[v]), default=-1)
+            for t in stages.own[v]:
+                until[t] = max(until[t], stages.last[v], useful[v] if v in again else -1)
+        for v, (first, last) in enumerate(zip(stages.first, stages.last, strict=True)):
+            for k in range(first, last + 1) if first < last else ():
+                self._bit("moment", v, k)
+            for k in range(first + 1, useful[v] + 1) if v in again else ():
+                self._bit("again", v, k)
+        for t, maker in enumerate(graph.maker):
+            if maker is None and t not in stages.given:
+                continue
+            since = 0 if maker is None else stages.first[maker]
+            # What is not made again stays from when it is surely there to its last reader, at the earliest.
+            surely = -1 if maker in again else max((stages.first[r] for r in graph.readers[t]), default=-1)
+            if maker not in again and t in graph.lasting:
+                surely = n
+            stays = range(0 if maker is None else stages.last[maker], surely + 1)
+            for k in range(since, min(until[t], n) + 1):
+                self.held[t, k] = ONE if k in stays or (k == n and t in kept) else self._bit("here", t, k)
+        runs = ((Term(at), self.stages.cost[int(key[1])]) for key, at in self.draft.at.items() if key[0] == "again")
+        self.draft.row_of(("cost",), [(Term(0), -1), *runs], at_most=0)
+
+    def moment(self, v: int, k: int) -> Term:
+        """Operation v runs for the first time at moment k."""
+        first, last = self.stages.first[v], self.stages.last[v]
+        if first == last:
+            return ONE if k == first else _ZERO
+        return self._term("moment", v, k)
+
+    def done(self, v: int, k: int) -> Terms:
+        """Operation v has run by moment k."""
+        if k >= self.stages.last[v]:
+            return [(ONE, 1)]
+        return [(self.moment(v, j), 1) for j in range(self.stages.first[v], k + 1)]
+
+    def again(self, v: int | None, k: int) -> Term:
+        """Operation v runs again in stage k."""
+        return _ZERO if v is None else self._term("again", v, k)
+
+    def here(self, t: int, k: int) -> Term:
+        """Tensor t is in memory at moment k, or at the end."""
+        return self.held.get((t, k), _ZERO)
+
+    def _term(self, *key: str | int) -> Term:
+        at = self.draft.at.get(key)
+        return _ZERO if at is None else Term(at)
+
+    def _less(self, name: str, a: Term, b: Terms, constant: int = 0) -> None:
+        """Add the row a <= sum of b + constant."""
+        if a is not _ZERO:
+            self.draft.row_of((name,), [(a, 1), *((term, -sign) for term, sign in b)], at_most=constant)
+
+    def _moments(self) -> None:
+        """Add rows: each operation has one moment, each moment one operation, and predecessors come first."""
+        stages = self.stages
+        for v, (first, last) in enumerate(zip(stages.first, stages.last, strict=True)):
+            if first < last:
+                every = [(self.moment(v, k), 1) for k in range(first, last + 1)]
+                self.draft.row_of(("one moment", v), every, at_least=1, at_most=1)
+                for u in stages.graph.predecessors[v]:
+                    for k in range(first, min(last, stages.last[u]) + 1):
+                        self._less("after", self.moment(v, k), self.done(u, k - 1))
+        for k in range(stages.n):
+            those = [v for v in range(stages.n) if stages.first[v] <= k <= stages.last[v]]
+            if len(those) > 1:
+                every = [(self.moment(v, k), 1) for v in those]
+                self.draft.row_of(("one operation", k), every, at_least=1, at_most=1)
+
+    def _memory(self) -> None:
+        """Add: everything in memory existed or is made, and fits; operations find their inputs."""
+        stages, n = self.stages, self.stages.n
+        graph, tensors = stages.graph, range(len(stages.graph.size))
+        for t, maker in enumerate(graph.maker):
+            for k in range(n + 1):
+                if (now := self.here(t, k)) is _ZERO or (maker is None and (now is ONE or k == 0)):
+                    continue
+                makes = [] if maker is None else [(self.moment(maker, k), 1)]
+                was = self.here(t, k - 1) if k else _ZERO
+                self._less("made", now, [(was, 1), (self.again(maker, k), 1), *makes])
+        for v, own in enumerate(stages.own):
+            for k in range(stages.first[v], stages.last[v] + 1):
+                for t in sorted(own):
+                    self._less("used", self.moment(v, k), [(self.here(t, k), 1)])
+        for k in range(n + 1):
+            works = [
+                (self.moment(v, k), stages.work[v])
+                for v in range(n)
+                if stages.work[v] and stages.first[v] <= k <= stages.last[v]
+            ]
+            held = [(self.here(t, k), stages.size[t]) for t in tensors if stages.size[t]]
+            self.draft.row_of(("memory", k), [*held, *works], at_most=stages.budget)
+
+    def _stages(self) -> None:
+        """Add: a repeated operation has run, is still allowed to, and finds its inputs."""
+        stages = self.stages
+        for (word, v, k), at in [(key, at) for key, at in self.draft.at.items() if key[0] == "again"]:
+            assert word
+            v, k, again = int(v), int(k), Term(at)
+            self._less("has run", again, self.done(v, k - 1))
+            for w in stages.behind[v] or ():
+                self._less("before", again, [(term, -sign) for term, sign in self.done(w, k - 1)], 1)
+            for t in stages.own[v].difference(stages.graph.made[v]):
+                makes = self.again(stages.graph.maker[t], k)
+                self._less("input", again, [(self.here(t, k - 1), 1), (makes, 1)])
+
+    def _within_stages(self) -> None:
+        """Add: during a repetition, everything that stays fits in memory with the operation's own tensors."""
+        stages, n = self.stages, self.stages.n
+        sized = [t for t, size in enumerate(stages.size) if size]
+        for k in range(1, n + 1):
+            runs = [v for v in range(n) if ("again", v, k) in self.draft.at]
+            needs = {v: sum(stages.size[t] for t in stages.own[v]) + stages.work[v] for v in runs}
+            there = [t for t in sized if self.here(t, k - 1) is not _ZERO and self.here(t, k) is not _ZERO]
+            total = sum(stages.size[t] for t in there)
+            if not runs or total + max(needs.values()) <= stages.budget:
+                continue
+            stays = {t: self._stays(t, k) for t in there}
+            stayed = Term(self.draft.column(("stayed", k), 0, total))
+            every = [(stays[t], stages.size[t]) for t in there]
+            self.draft.row_of(("stayed", k), [*every, (stayed, -1)], at_least=0, at_most=0)
+            for v in runs:
+                own = [(stays[t], -stages.size[t]) for t in there if t in stages.own[v]]
+                beside = total + sum(size for _, size in own)
+                if beside + needs[v] > stages.budget:
+                    again = (self.again(v, k), needs[v])
+                    self.draft.row_of(("beside", v, k), [(stayed, 1), *own, again], at_most=stages.budget)
+
+    def _stays(self, t: int, k: int) -> Term:
+        """The term for tensor t in memory at moments k - 1 and k without being made between."""
+        was, now, maker = self.here(t, k - 1), self.here(t, k), self.stages.graph.maker[t]
+        makes = [self.again(maker, k), *([] if maker is None else [self.moment(maker, k)])]
+        if was is ONE and now is ONE and all(term is _ZERO for term in makes):
+            return ONE
+        stays = self._bit("stays", t, k)
+        both = [(was, 1), (now, 1), *((term, -1) for term in makes)]
+        self.draft.row_of(("stays", t, k), [*both, (stays, -1)], at_most=1)
+        return stays

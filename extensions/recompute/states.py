@@ -1,0 +1,102 @@
+"""The complete state search for the least recomputation cost, for small graphs and any order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from memplan.extensions.networks.order.search.parts import rows_of
+from memplan.planner.operations.graph import OperationGraph
+from memplan.solvers.core.tables import Reference
+from memplan.solvers.search.control import Control
+from memplan.extensions.recompute.again import may_run_again
+from memplan.extensions.recompute.core.kernels import LEAST, MOST_IN_STATE, NONE, LeastRuns, Reruns, least_work
+
+_MOST_COST = 2**50
+_ENDLESS = 2**60
+MOST_STATES = 100_000
+"""The most states entered, in about a second."""
+_STEPS = 64
+"""The longest run relative to the program without clones."""
+_WORK_PER_NODE = 200
+
+
+@dataclass(frozen=True)
+class Searched:
+    """The result of a state search: the cheapest runs or None, and a lower bound on the cost.
+
+    The bound is None where there are no runs at any cost.
+    """
+
+    runs: tuple[int, ...] | None
+    bound: int | None
+
+
+def can_search(graph: OperationGraph, costs: Sequence[int]) -> bool:
+    """Return True if a graph's states can be searched, which ignore overwriting of inputs."""
+    is_small = max(len(graph.ops), len(graph.size)) <= MOST_IN_STATE
+    return is_small and sum(costs) < _MOST_COST and not any(row.may_overwrite for row in graph.ops)
+
+
+def reruns_of(graph: OperationGraph, costs: Sequence[int], order: Sequence[int] | None = None) -> Reruns:
+    """Return the kernel's table of a graph; operations that may run again are indexed by an order or as given."""
+    order = range(len(graph.ops)) if order is None else order
+    at = {v: k for k, v in enumerate(order)}
+    kept = set(graph.kept)
+    behind = may_run_again(graph)
+    ops = [graph.ops[v] for v in order]
+    input_first, inputs = rows_of(
+        [sorted({*row.inputs, *row.outputs}.difference(graph.made[v])) for v, row in zip(order, ops, strict=True)]
+    )
+    output_first, outputs = rows_of([graph.made[v] for v in order])
+    before_first, before = rows_of([sorted(at[u] for u in graph.predecessors[v]) for v in order])
+    behind_first, others = rows_of([sorted(at[w] for w in behind[v] or ()) for v in order])
+    return Reruns(
+        input_first=input_first,
+        input=inputs,
+        output_first=output_first,
+        output=outputs,
+        before_first=before_first,
+        before=before,
+        behind_first=behind_first,
+        behind=others,
+        is_again=np.array([behind[v] is not None for v in order], dtype=np.int64),
+        work=np.array([row.work for row in ops], dtype=np.int64),
+        cost=np.array([costs[v] for v in order], dtype=np.int64),
+        size=np.array(graph.counted, dtype=np.int64),
+        maker=np.array([-1 if v is None else at[v] for v in graph.maker], dtype=np.int64),
+        is_there=np.array([bool(row) or t in kept for t, row in enumerate(graph.readers)], dtype=np.int64),
+        is_kept=np.array([t in kept for t in range(len(graph.size))], dtype=np.int64),
+    )
+
+
+def search_states(
+    graph: OperationGraph,
+    costs: Sequence[int],
+    budget: int,
+    most: int | None,
+    control: Control,
+    most_states: int = MOST_STATES,
+) -> Searched:
+    """Search for the cheapest runs within a budget and a cost, up to a number of states."""
+    limit = most_states
+    if control.counts_work:
+        limit = max(1, min(limit, int(control.work_left[0]) // _WORK_PER_NODE))
+    answer = np.zeros(4, dtype=np.int64)
+    run = np.zeros(_STEPS * max(1, len(graph.ops)), dtype=np.int64)
+    query = LeastRuns(
+        budget=budget,
+        most=_ENDLESS - 1 if most is None else most,
+        node_limit=limit,
+        run=run,
+        answer=answer,
+        flag=control.raised,
+    )
+    outcome = least_work(Reference(reruns_of(graph, costs)), Reference(query))
+    steps, cost, bound, nodes = answer.tolist()
+    control.spend(_WORK_PER_NODE * nodes)
+    if outcome == LEAST:
+        return Searched(tuple(run[:steps].tolist()), cost)
+    return Searched(None, None if outcome == NONE and bound >= _ENDLESS else bound)

@@ -1,0 +1,146 @@
+"""The stays of tensors between their uses: which can be dropped, and the effect."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from memplan.extensions.networks.order.search.parts import rows_of
+from memplan.planner.model.buffer_table import I64
+from memplan.planner.operations.graph import OperationGraph
+from memplan.solvers.core.tables import Reference
+from memplan.extensions.recompute.again import may_run_again
+from memplan.extensions.recompute.core.kernels import Annealing, Replay, StayRows, anneal, replay_drops
+from memplan.extensions.recompute.states import reruns_of
+
+_MOST_COST = 2**60
+_FEW = 2
+"""The number of changes tried regardless of the time."""
+_NO_FLAG = np.zeros(1, dtype=np.int64)
+_STEPS = 8
+"""The largest growth in a program's length."""
+
+
+@dataclass(frozen=True, eq=False)
+class Drops:
+    """The dropped stays, the resulting peak in bytes, and the cost of all runs.
+
+    `places` is the order in which operations run for the first time, by their places in the order of the stays.
+    """
+
+    drop: I64
+    peak: int
+    cost: int
+    excess: float
+    places: I64
+
+
+class Effort(NamedTuple):
+    """The effort of a random search: its seed, its steps, and its initial tolerance."""
+
+    seed: int
+    steps: int
+    heat: float
+
+
+class Kept(NamedTuple):
+    """The cheapest programs found, each between consecutive marks in bytes."""
+
+    mark: I64
+    cost: I64
+    peak: I64
+    places: I64
+    drops: I64
+
+
+class Stays:
+    """The stays of a graph's tensors in one legal order of its operations.
+
+    Stay s is of `tensor[s]`, from the operation at `begin[s]` of the order to that at `end[s]`, which is the number of
+    operations where nothing follows. Costs are divided by `cost_unit`, so that they can be added up.
+    """
+
+    def __init__(self, graph: OperationGraph, order: Sequence[int], costs: Sequence[int], flag: I64) -> None:
+        self.graph, self.order = graph, list(order)
+        self.n = len(self.order)
+        self.work = 0
+        self.flag = flag
+        at = {operation: k for k, operation in enumerate(self.order)}
+        used = [sorted(at[v] for v in readers) for readers in graph.readers]
+        maker = [-1 if v is None else at[v] for v in graph.maker]
+        first = np.zeros(len(used) + 1, dtype=np.int64)
+        np.cumsum([len(row) + 1 for row in used], out=first[1:])
+        self.tensor = np.repeat(np.arange(len(used)), np.diff(first))
+        starts = [[max(maker[t], 0), *row] for t, row in enumerate(used)]
+        self.begin = np.array([k for row in starts for k in row], dtype=np.int64)
+        self.end = np.array([k for row in used for k in (*row, self.n)], dtype=np.int64)
+        self.is_last = self.end == self.n
+        again = may_run_again(graph)
+        # A given tensor has no maker that could run again.
+        can_drop = [v is not None and again[v] is not None for v in graph.maker]
+        self.can_drop = np.array(can_drop, dtype=np.bool_)[self.tensor]
+        # Costs are any integers; so divided, their sum over the longest program stays below 2^60.
+        self.cost_unit = 1 + _STEPS * (self.n + 100) * max(costs, default=0) // _MOST_COST
+        table = reruns_of(graph, [cost // self.cost_unit for cost in costs], self.order)
+        self.cost, self.once = table.cost, int(table.cost.sum())
+        self._program = Reference(table), Reference(StayRows(first, self.tensor, self.end))
+        self.places = np.arange(self.n)
+        self._run = np.zeros(_STEPS * self.n + 100, dtype=np.int64)
+
+    def run(self, drops: Drops) -> list[int]:
+        """Return the operations run with some drops, by position; empty if too many."""
+        table = self.try_changes(drops.drop, [()], 0, drops.places)
+        return [self.order[k] for k in table.run[: max(int(table.answer[0]), 0)].tolist()]
+
+    def try_changes(self, drop: I64, changes: Sequence[Sequence[int]], budget: int, places: I64) -> Replay:
+        """Try each change of the drops separately; a change flips the stays that it names.
+
+        Where time runs out among many, the peaks of the rest are -1.
+        """
+        first, rows = rows_of(changes)
+        table = Replay(
+            budget=budget,
+            order=places,
+            drop=drop,
+            change_first=first,
+            change=rows,
+            peak=np.full(len(changes), -1, dtype=np.int64),
+            cost=np.zeros(len(changes), dtype=np.int64),
+            excess=np.zeros(len(changes)),
+            run=self._run,
+            # A single replay ends soon, and its answer is needed even where the time is over.
+            flag=self.flag if len(changes) > _FEW else _NO_FLAG,
+            answer=np.zeros(2, dtype=np.int64),
+        )
+        replay_drops(*self._program, Reference(table))
+        self.work += int(table.answer[1])
+        return table
+
+    def anneal(self, start: Drops, kept: Kept, budget: int, effort: Effort) -> Drops:
+        """Change drops and order at random, and return the result; cheap programs are kept."""
+        stay = np.flatnonzero(self.can_drop & ~self.is_last & (self.end - self.begin > 1))
+        table = Annealing(
+            budget=budget,
+            seed=effort.seed,
+            steps=effort.steps,
+            heat=effort.heat,
+            order=start.places.copy(),
+            drop=start.drop.copy(),
+            stay=stay,
+            begin=self.begin,
+            run=self._run,
+            mark=kept.mark,
+            cost=kept.cost,
+            peak=kept.peak,
+            orders=kept.places,
+            drops=kept.drops,
+            flag=self.flag,
+            answer=np.zeros(4, dtype=np.int64),
+        )
+        anneal(*self._program, Reference(table))
+        steps, _, peak, cost = table.answer.tolist()
+        self.work += steps
+        return Drops(table.drop, peak, cost, 0.0, table.order)

@@ -1,0 +1,43 @@
+"""`memplan order --recompute`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from memplan.api.cli.main import main
+
+Captured = pytest.CaptureFixture[str]
+RANDWIRE = str(Path(__file__).parents[3] / "examples" / "graphs" / "cells_randwire32x1_s1.json")
+
+
+def test_recompute_returns_points_with_falling_peaks_and_rising_costs(tmp_path: Path, capfd: Captured) -> None:
+    ops = [{"out": [0], "cost": 2}, *({"in": [k], "out": [k + 1], "cost": 1} for k in range(4)), {"in": [4, 0]}]
+    (path := tmp_path / "graph.json").write_text(json.dumps({"size": [100, 40, 40, 40, 40], "ops": ops}))
+    asked = ["order", str(path), "--recompute", "--deterministic"]
+    assert main([*asked, "--extra-cost", "50%", "--format", "json"]) == 0
+    told = json.loads(capfd.readouterr().out)
+    points = [(point["peak"], point["extra_cost"], point["clones"]) for point in told["recomputed"]["points"]]
+    assert points == [(180, 0, []), (140, 2, [0])]
+    assert told["order"] == told["recomputed"]["points"][-1]["order"]
+    assert main([*asked, "--within", "64", "--format", "table"]) == 1
+    assert "no program is within the limit, which is proved" in capfd.readouterr().out
+
+
+def test_invalid_limits_of_recompute_are_refused(capfd: Captured) -> None:
+    asked = ["order", RANDWIRE, "--recompute"]
+    assert main(["order", RANDWIRE, "--within", "1"]) == 2
+    assert main([*asked, "--extra-cost", "ten"]) == 2
+    assert main([*asked, "--within", "-4"]) == 2
+    assert main([*asked, "--within", "1kB", "--extra-cost", "10%"]) == 2
+    err = capfd.readouterr().err
+    assert "within: must be given with recompute only" in err
+    assert 'extra-cost: must be a percentage such as 10%, got "ten"' in err
+    assert "within: must not be given together with extra" in err
+
+
+def test_the_doctor_says_where_its_kernels_are(capfd: Captured) -> None:
+    assert main(["doctor"]) == 0
+    assert "  memplan.extensions.recompute: " in capfd.readouterr().out

@@ -1,0 +1,311 @@
+"""The least cost of what runs again, by states, by stages and as answers claim it: against a search of all programs."""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections import Counter
+from typing import Any
+
+import pytest
+from memplan.extensions.recompute.away import Away
+from memplan.extensions.recompute.engines import ask
+from memplan.extensions.recompute.least import least_work
+from memplan.extensions.recompute.rewrite import rewritten
+from memplan.extensions.recompute.snapshots import Snapshots
+from memplan.extensions.recompute.stages import Stages
+from memplan.extensions.recompute.states import Searched, search_states
+
+from lab.recompute_agreement import faults
+from memplan import Control, OperationGraph, OrderOptions, Recomputed, order
+from memplan.extensions.checkers import extra
+from memplan.planner.operations.costs import costs_of
+from memplan.planner.operations.graph import write_graph
+from memplan.planner.operations.order_check import peak_of
+from memplan.extensions.recompute.tests.recompute_oracle import bytes_of_runs, least_extra_cost
+from tests.support.depth import seeds
+from tests.support.operation_graphs import layered_graph, plain_graph, random_graph, training_chain
+
+CHECKER: Any = extra
+"""It has no types: it is for people without memplan."""
+FIRST_CHAIN: dict[str, Any] = {
+    "size": [1024, 256, 512, 512, 64, 512, 512, 64, 512, 512, 256, 1024],
+    "ops": [
+        *({"in": [v - 1] if v else [], "out": [v], "cost": cost} for v, cost in enumerate([55, 8, 310, 51, 32, 280])),
+        {"in": [4, 5], "out": [6], "cost": 49},
+        {"in": [3, 4, 6], "out": [7], "cost": 50},
+        {"in": [2, 3, 7], "out": [8], "cost": 1},
+        {"in": [1, 2, 8], "out": [9], "cost": 45},
+        {"in": [0, 1, 9], "out": [10], "cost": 29},
+        {"in": [0, 10], "out": [11], "cost": 18},
+    ],
+}
+
+
+def budgets(graph: OperationGraph) -> list[int]:
+    """Return parts of the peak of the given order."""
+    peak = peak_of(graph, range(len(graph.ops)))
+    return [peak * percent // 100 for percent in (100, 85, 70, 60)]
+
+
+def searched(graph: OperationGraph, budget: int, **limits: Any) -> Searched:
+    """Return what a search of states finds."""
+    with Control.of(60).watched(1) as control:
+        return search_states(graph, costs_of(graph), budget, None, control, **limits)
+
+
+def extra_cost(graph: OperationGraph, runs: tuple[int, ...]) -> int:
+    """Return the cost of what runs again."""
+    costs = costs_of(graph)
+    return sum(costs[v] for v in runs) - sum(costs)
+
+
+def recomputed(graph: OperationGraph, within: int, control: Control | None = None) -> Recomputed:
+    """Return the answer to a limit, by counted work."""
+    options = OrderOptions(recompute=True, within=within, time_limit_s=5, deterministic=control is None)
+    found = order(graph, options, control or Control()).recomputed
+    assert found is not None
+    return found
+
+
+@pytest.mark.drawn
+def test_the_state_search_finds_the_least_cost_or_proves_infeasibility() -> None:
+    again = none = 0
+    for seed in seeds(60):
+        rng = random.Random(seed)
+        graph = training_chain(rng, 3) if seed % 2 else plain_graph(rng, 5)
+        for budget in budgets(graph):
+            found, least = searched(graph, budget), least_extra_cost(graph, costs_of(graph), budget)
+            assert found.bound == least
+            none += least is None
+            if found.runs is not None:
+                assert bytes_of_runs(graph, found.runs) <= budget
+                assert extra_cost(graph, found.runs) == least
+                again += least != 0
+    assert again > 0
+    assert none > 0
+
+
+@pytest.mark.drawn
+def test_a_checker_without_memplan_proves_the_least_cost_and_refuses_more() -> None:
+    again = none = 0
+    for seed in seeds(20):
+        rng = random.Random(seed)
+        graph = training_chain(rng, 4) if seed % 2 else plain_graph(rng, 5)
+        text = write_graph(graph).decode()
+        for budget in budgets(graph):
+            least = searched(graph, budget).bound
+            assert CHECKER.check(text, budget, least) >= 0
+            none += least is None
+            if least is not None:
+                with pytest.raises(CHECKER.Refused, match=f"costs {least} for what runs again"):
+                    CHECKER.check(text, budget, least + 1)
+                again += least > 0
+    assert again > 0
+    assert none > 0
+    with pytest.raises(CHECKER.Refused, match="more than 3 states"):
+        CHECKER.check(write_graph(OperationGraph.model_validate(FIRST_CHAIN)).decode(), 2375, 56, states=3)
+
+
+@pytest.mark.drawn
+def test_the_bound_beside_one_operation_is_below_every_program_or_proves_infeasibility() -> None:
+    least_of_all = of_one = none = 0
+    for seed in seeds(40):
+        rng = random.Random(seed)
+        graph = training_chain(rng, 3) if seed % 2 else plain_graph(rng, 5)
+        away = Away(graph, costs_of(graph))
+        for budget in budgets(graph):
+            least, bound = least_extra_cost(graph, costs_of(graph), budget), away.least(budget)
+            if bound is None:
+                assert least is None
+                none += 1
+            elif least is not None:
+                assert bound <= least
+                least_of_all, of_one = least_of_all + least, of_one + bound
+    assert of_one > 0.5 * least_of_all > 0
+    assert none > 0
+
+
+@pytest.mark.drawn
+def test_the_checker_accepts_the_bound_beside_an_operation_and_nothing_above_a_programs_cost() -> None:
+    taken = none = refused = 0
+    for seed in seeds(40):
+        rng = random.Random(seed)
+        graph = training_chain(rng, 3) if seed % 2 else plain_graph(rng, 5)
+        text, away = write_graph(graph).decode(), Away(graph, costs_of(graph))
+        for budget in budgets(graph):
+            least, bound = least_extra_cost(graph, costs_of(graph), budget), away.least(budget)
+            proofs = [_beside(text, budget, bound, v) for v in range(len(graph.ops))]
+            assert any(proofs)
+            taken, none = taken + (bound is not None and bound > 0), none + (bound is None)
+            if least is None:
+                continue
+            # More than the least, a limit that is lower than meant, or a cheaper operation: wrong claims, all refused.
+            higher = OperationGraph.model_validate({**graph.model_dump(exclude_defaults=True), "kept": []})
+            claims = [(text, budget, least + 1), (text, budget, None)]
+            relaxed = least_extra_cost(higher, costs_of(higher), budget)
+            claims += [(write_graph(higher).decode(), budget, relaxed + 1)] if relaxed is not None else []
+            for claim in claims:
+                assert not any(_beside(*claim, v) for v in range(len(graph.ops)))
+                refused += 1
+    assert min(taken, none, refused) > 0
+    with pytest.raises(ValueError, match="no operation 99"):
+        CHECKER.check_beside(write_graph(OperationGraph.model_validate(FIRST_CHAIN)).decode(), 2375, 1, 99)
+
+
+@pytest.mark.drawn
+def test_the_checker_accepts_the_bound_by_the_operation_in_an_answer() -> None:
+    proved = none = 0
+    for seed in seeds(6):
+        graph = training_chain(random.Random(seed), 4)
+        text = write_graph(graph).decode()
+        for budget in budgets(graph)[::2]:
+            answer = recomputed(graph, budget)
+            claims = [(point.peak, point.extra_cost_lower_bound, point.bound_operation) for point in answer.points]
+            claims.append((budget, None if answer.has_none else answer.extra_cost_lower_bound, answer.bound_operation))
+            for limit, cost, v in claims:
+                proved, none = proved + (v is not None), none + (v is not None and cost is None)
+                assert v is None or _beside(text, limit, cost, v)
+    assert min(proved - none, none) > 0
+
+
+def _beside(text: str, budget: int, cost: int | None, v: int) -> bool:
+    """Say whether the checker takes one operation as the proof."""
+    try:
+        return bool(CHECKER.check_beside(text, budget, cost, v))
+    except CHECKER.Refused:
+        return False
+
+
+@pytest.mark.drawn
+def test_no_program_costs_less_than_a_bound_of_states_that_ended_early() -> None:
+    ended = 0
+    for seed in seeds(20):
+        graph = training_chain(random.Random(seed), 6)
+        for budget in budgets(graph):
+            least = searched(graph, budget).bound
+            for limit in (2, 5, 20):
+                early = searched(graph, budget, most_states=limit)
+                assert least is None or early.bound is not None
+                assert least is None or (early.bound or 0) <= least
+                ended += early.runs is None and least is not None
+    assert ended > 0
+
+
+def _least_of(program: Stages | Snapshots) -> int | None:
+    """Return the least cost of an integer program; None where it has no solution."""
+    said = ask("highs", program.draft(0, program.most_cost), Control.of(60), lambda _: False)
+    assert said.has_ended
+    return None if said.is_none else said.bound * program.cost_unit
+
+
+@pytest.mark.drawn
+@pytest.mark.slow
+def test_stage_bounds_never_exceed_the_least_cost_and_mostly_reach_it() -> None:
+    equal = count = 0
+    for seed in seeds(10):
+        rng = random.Random(seed)
+        graph = training_chain(rng, 5) if seed % 2 else random_graph(rng, 7)
+        for budget in budgets(graph)[1:3]:
+            least, of_stages = searched(graph, budget).bound, _least_of(Stages(Away(graph, costs_of(graph)), budget))
+            assert of_stages is not None or least is None
+            if least is not None:
+                assert of_stages is not None
+                assert of_stages <= least
+                count, equal = count + 1, equal + (of_stages == least)
+    assert equal > 0.8 * count > 0
+
+
+@pytest.mark.drawn
+@pytest.mark.slow
+def test_snapshots_are_never_above_the_least_cost_and_see_most_of_it() -> None:
+    least_of_all = of_snapshots = none = 0
+    for seed in seeds(8):
+        rng = random.Random(seed)
+        graph = training_chain(rng, 5) if seed % 2 else random_graph(rng, 7)
+        for budget in budgets(graph)[2:]:
+            least = searched(graph, budget).bound
+            bound = _least_of(Snapshots(Stages(Away(graph, costs_of(graph)), budget)))
+            none += bound is None
+            if least is None:
+                continue
+            assert bound is not None
+            assert bound <= least
+            least_of_all, of_snapshots = least_of_all + least, of_snapshots + bound
+    assert of_snapshots > 0.5 * least_of_all > 0
+    assert none > 0
+
+
+@pytest.mark.slow
+def test_engines_find_and_prove_the_least_where_states_are_not_searched() -> None:
+    graph = OperationGraph.model_validate(FIRST_CHAIN)
+    # Outputs over inputs are not counted by states; here no output fits into what it might be written over.
+    ops = (*graph.ops[:-1], graph.ops[-1].model_copy(update={"may_overwrite": ((0, 1),)}))
+    wide = OperationGraph(size=(*graph.size[:10], 8, *graph.size[11:]), ops=ops)
+    expected = searched(OperationGraph(size=wide.size, ops=graph.ops), 2375)
+    found = least_work(wide, costs_of(wide), 2375, None, Control.of(60))
+    assert found.extra_cost == found.bound == expected.bound
+    assert found.runs is not None
+    program = rewritten(wide, found.runs)
+    assert peak_of(program.graph, range(len(program.runs))) <= 2375
+
+
+def test_a_missed_optimum_is_found_and_proved() -> None:
+    answer = recomputed(OperationGraph.model_validate(FIRST_CHAIN), 2375)
+    assert answer.is_within
+    assert answer.points[-1].peak <= 2375
+    assert (answer.extra_cost, answer.extra_cost_lower_bound) == (55, 55)
+
+
+def test_infeasibility_is_claimed_only_with_a_proof() -> None:
+    graph = OperationGraph.model_validate(FIRST_CHAIN)
+    assert searched(graph, 1792).bound is None
+    answer = recomputed(graph, 1792)
+    assert answer.has_none
+    assert not answer.is_within
+    assert "no program is within the limit, which is proved" in "\n".join(answer.lines())
+    # Ended before anything was searched: nothing is proved.
+    cancelled = threading.Event()
+    cancelled.set()
+    early = recomputed(graph, 2375, Control(cancelled=cancelled))
+    assert not early.has_none
+    assert not early.is_within
+    assert "no program was found within the limit" in "\n".join(early.lines())
+
+
+@pytest.mark.drawn
+@pytest.mark.slow
+def test_a_tighter_limit_is_never_answered_at_a_lower_cost_and_claims_hold() -> None:
+    tally = Counter[str]()
+    assert [fault for seed in seeds(6) for fault in faults(seed, tally, limits=6)] == []
+    assert tally["least and proved"] > 0 < tally["none"]
+
+
+def _layered() -> OperationGraph:
+    rng = random.Random(46)
+    graph = layered_graph(rng, rng.randint(15, 40), rng.choice([2, 4]))
+    ops = tuple(row.model_copy(update={"cost": rng.randint(1, 50)}) for row in graph.ops)
+    return OperationGraph(size=graph.size, ops=ops)
+
+
+def test_a_program_of_lower_peak_is_planned_if_the_cheapest_one_is_above_the_limit() -> None:
+    loose, tight = (recomputed(_layered(), within) for within in (778, 758))
+    assert loose.is_within
+    assert loose.extra_cost_lower_bound < loose.extra_cost == tight.extra_cost
+    assert loose.points[-1].live_peak <= 758
+
+
+@pytest.mark.drawn
+def test_points_without_a_limit_have_lower_bounds_on_cost() -> None:
+    equal = 0
+    for seed in seeds(8):
+        graph = training_chain(random.Random(seed), 4)
+        options = OrderOptions(recompute=True, time_limit_s=5, deterministic=True)
+        found = order(graph, options).recomputed
+        assert found is not None
+        for point in found.points:
+            least = least_extra_cost(graph, costs_of(graph), point.peak)
+            assert least is not None
+            assert point.extra_cost_lower_bound <= least <= point.extra_cost
+            equal += point.extra_cost_lower_bound == point.extra_cost > 0
+    assert equal > 0

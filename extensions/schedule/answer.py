@@ -1,0 +1,130 @@
+"""The answer of `schedule`: steps, their tiles, and the tensors that they retain."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import Field
+
+from memplan.questions.capability import Answer, AnswerOfFile
+from memplan.extensions.cascade.regions.regions import CascadeRegion
+from memplan.extensions.cascade.timing.figures import Run
+from memplan.extensions.cascade.timing.target import Target
+from memplan.solvers.search.to_plan import gap_of
+
+EPSILON = 1e-6
+"""The tolerance for equal values, far below the time of one byte."""
+Objective = Literal["latency", "traffic", "peak"]
+Proof = Literal["bound", "exhaustion"]
+_Tiled = Literal["input", "output", "accumulator", "retained", "roll", "workspace"]
+SlotKind = _Tiled | Literal["constants", "ring", "sums", "tensor", "staged"]
+
+
+class ScheduleSlot(Answer):
+    """A part of the fast memory in the steps `start` (inclusive) to `end`: its purpose and its tensor.
+
+    `constants` and `workspace` of a network have the first tensor that their operation makes. In the second one of
+    three memories lie tensors and constants, and pieces that are `staged` on their way.
+    """
+
+    kind: SlotKind
+    tensor: int
+    size: int
+    start: int
+    end: int
+    offset: int
+
+
+class ScheduleTransfer(Answer):
+    """The transfer of a tensor between two memories in a step: its bytes, and the number of transfers."""
+
+    step: int
+    kind: Literal["input", "output", "constants"]
+    tensor: int
+    source: str
+    target: str
+    bytes: int
+    count: int
+
+
+class SchedulePoint(Answer):
+    """A schedule on a frontier, simulated and placed within its peak: its figures and number of steps."""
+
+    peak: int
+    latency: float
+    traffic: int
+    steps: int
+
+
+class ScheduleAnswer(AnswerOfFile):
+    """A schedule: for each step its operations, the tile's width, height and depth, and the retained tensors.
+
+    Times are those of the simulator; `link_busy` is the part of a step's time in which bytes move over the link.
+    It is `optimal` at its lower bound. `proof` says why no schedule is better: its value is the lower `bound`, or
+    all in tiles of powers of two were looked at (`exhaustion`). Where it `is_exhausted`, no grouping of operations,
+    each once, in such tiles, is better.
+    Where there are any, `alternatives` say which way computes each operation of a step, 0 for its own one, and
+    `tensors_to_roll` keep in a step what the next tile needs again. Of a network, `regions` has how each step runs: the
+    ranges of each operation; `channels_outermost` are the steps that make all tiles of some channels before others;
+    `transfers` what moves from memory to memory. Of three memories, `far` are the tensors in the last one, and -1 - v
+    for the constants of operation v; `second_slots` are what lies in the second one.
+    """
+
+    status: Literal["optimal", "feasible"]
+    objective: Objective
+    latency: float
+    traffic: int
+    peak: int
+    lower_bound: float
+    gap: float | None
+    proof: Proof | None
+    is_exhausted: bool = False
+    capacity: int
+    subgraphs: tuple[tuple[int, ...], ...]
+    granularities: tuple[tuple[int, int, int], ...]
+    tensors_to_retain: tuple[tuple[int, ...], ...]
+    traversal_orders: tuple[tuple[int, ...] | None, ...]
+    subgraph_latencies: tuple[float, ...]
+    subgraph_traffic: tuple[int, ...]
+    link_busy: tuple[float, ...]
+    slots: tuple[ScheduleSlot, ...]
+    frontier: tuple[SchedulePoint, ...] = ()
+    alternatives: tuple[tuple[int, ...], ...] = Field((), exclude_if=lambda rows: not rows)
+    tensors_to_roll: tuple[tuple[int, ...], ...] = Field((), exclude_if=lambda rows: not rows)
+    regions: tuple[CascadeRegion, ...] = Field((), exclude_if=lambda found: not found)
+    channels_outermost: tuple[int, ...] = Field((), exclude_if=lambda steps: not steps)
+    transfers: tuple[ScheduleTransfer, ...] = Field((), exclude_if=lambda rows: not rows)
+    second_slots: tuple[ScheduleSlot, ...] = Field((), exclude_if=lambda rows: not rows)
+    far: tuple[int, ...] = Field((), exclude_if=lambda items: not items)
+
+    @classmethod
+    def of_run(
+        cls, run: Run, target: Target, objective: Objective, bound: float, proof: Proof | None, **others: Any
+    ) -> ScheduleAnswer:
+        """Return the answer for steps that were simulated."""
+        value, times = float(getattr(run, objective)), list[float]()
+        for step in run.figures:
+            busy = step.over_first_link / target.link.bandwidth / step.latency if step.latency else 0.0
+            times.append(round(min(1.0, busy), 6))
+        if 0 < bound - value <= EPSILON * bound:  # sums in another order differ by rounding
+            bound = value
+        return cls(
+            status="optimal" if proof == "bound" else "feasible",
+            objective=objective,
+            latency=run.latency,
+            traffic=run.traffic,
+            peak=run.peak,
+            lower_bound=bound,
+            gap=gap_of([(value, bound)]),
+            proof=proof,
+            capacity=target.capacity,
+            subgraph_latencies=tuple(step.latency for step in run.figures),
+            subgraph_traffic=tuple(step.traffic for step in run.figures),
+            link_busy=tuple(times),
+            **others,
+        )
+
+
+def point_of(run: Run) -> SchedulePoint:
+    """Return a run as a point of a frontier."""
+    return SchedulePoint.of(run, steps=len(run.figures))

@@ -1,0 +1,174 @@
+"""The capability `schedule`: which operations run together, in which tiles, and what stays in the fast memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from pydantic import Field
+
+from memplan.questions.capability import Capability, Control, SearchOptions
+from memplan.extensions.cascade.regions.regions import CascadeRegion
+from memplan.extensions.cascade.timing.inputs import TARGET
+from memplan.extensions.cascade.timing.network_run import NetworkStep, run_network
+from memplan.extensions.cascade.timing.target import Target
+from memplan.questions.inputs.question import Question
+from memplan.extensions.schedule.answer import Objective, ScheduleAnswer
+from memplan.extensions.schedule.form import ScheduleForm
+from memplan.extensions.schedule.inputs import PROBLEM
+from memplan.extensions.schedule.search.network_search import NetworkRun
+from memplan.extensions.schedule.search.networks import bound_of, network_answer, network_of, schedule_network
+from memplan.extensions.schedule.search.pads import renumbered
+from memplan.extensions.schedule.search.placement import misplaced, second_slots, slots_of
+from memplan.planner.errors import ProblemError, counted
+from memplan.planner.model.rows import Bytes
+from memplan.planner.operations.graph import OperationGraph
+
+_SHOWN = 40
+"""The most steps in the lines for people."""
+
+
+class ScheduleOptions(SearchOptions):
+    """Options of a schedule."""
+
+    objective: Objective = Field(
+        "latency",
+        description="Minimise the time (latency), the bytes over the link (traffic), or the bytes of the fast "
+        "memory (peak).",
+    )
+    frontier: bool = Field(
+        False,
+        description="Also show schedules that need less fast memory, each one the best that was found for its peak.",
+    )
+    fast_memory: Bytes | None = Field(None, description="The size of the fast memory, instead of that of the target.")
+
+
+def schedule(
+    problem: ScheduleForm | OperationGraph,
+    target: Target | None = None,
+    options: ScheduleOptions = ScheduleOptions(),
+    control: Control = Control(),
+) -> ScheduleAnswer:
+    """Schedule operations through a fast memory: choose which run together, in which tiles, and what stays in it.
+
+    The schedule is simulated step by step, and every slice and tile has a placement in the fast memory. The operations
+    of a network run in tiles, or together in the regions of a cascade.
+    """
+    running = control.begun(options)
+    machine, goal = _machine(problem, target, options.fast_memory), options.objective
+    if isinstance(problem, OperationGraph):
+        return schedule_network(problem, machine, goal, running, wants_front=options.frontier)
+    return problem.scheduled(machine, goal, running, wants_front=options.frontier)
+
+
+def _machine(problem: ScheduleForm | OperationGraph, target: Target | None, capacity: int | None) -> Target:
+    if target is None:
+        if isinstance(problem, OperationGraph):
+            raise ProblemError(
+                "target: is required, as a network says nothing about the machine: examples/schedules has some"
+            )
+        target = problem.target
+    return target if capacity is None else target.with_capacity(capacity)
+
+
+def lines(found: ScheduleAnswer) -> Iterator[str]:
+    """Yield the steps for people."""
+    gap = "unknown" if found.gap is None else f"{-(-found.gap * 10_000 // 1) / 100:.2f}%"
+    sizes = f"latency {found.latency:,.1f}, traffic {found.traffic:,} bytes"
+    yield f"{found.status}: {sizes}, {counted(len(found.subgraphs), 'step')}"
+    yield f"lower bound of {found.objective} {found.lower_bound * 10 // 1 / 10:,.1f}, gap {gap}"
+    if found.proof == "exhaustion":
+        yield "no other schedule in tiles of powers of two is better"
+    elif found.is_exhausted:
+        yield "no other grouping of operations, each once, is better"
+    yield f"fast memory: {found.peak:,} of {found.capacity:,} bytes, {len(found.slots):,} slots placed"
+    rows = zip(found.subgraphs, found.granularities, found.tensors_to_retain, found.subgraph_latencies, strict=True)
+    for k, (made, (width, height, depth), retained, latency) in enumerate(rows):
+        if k == _SHOWN:
+            yield f"and {len(found.subgraphs) - _SHOWN:,} other steps"
+            break
+        text = f", retains {', '.join(map(str, retained))}" if retained else ""
+        if found.tensors_to_roll and found.tensors_to_roll[k]:
+            text += f", rolls {', '.join(map(str, found.tensors_to_roll[k]))}"
+        chosen = found.alternatives[k] if found.alternatives else ()
+        text += "".join(f", {o} by alternative {way}" for o, way in zip(made, chosen, strict=False) if way)
+        sizes = f"{height} x {width} tiles, slices of {depth}"
+        yield f"step {k}: operations {', '.join(map(str, made))} in {sizes}, {latency:,.1f}{text}"
+    for point in found.frontier:
+        sizes = f"latency {point.latency:,.1f}, traffic {point.traffic:,} bytes, {counted(point.steps, 'step')}"
+        yield f"in {point.peak:,} bytes of fast memory: {sizes}"
+
+
+def _refuted(question: Question, found: ScheduleAnswer) -> str | None:
+    """Return what is wrong with a schedule that another program made."""
+    options: ScheduleOptions = question["options"]
+    machine = _machine(question["problem"], question.get("target"), options.fast_memory)
+    return schedule_refuted(question["problem"], machine, options.objective, found)
+
+
+def schedule_refuted(
+    problem: ScheduleForm | OperationGraph, machine: Target, objective: Objective, found: ScheduleAnswer
+) -> str | None:
+    """Return what is wrong with a schedule that came from elsewhere: with its steps, their places, or what is said of
+    them; None where nothing is.
+    """
+    if isinstance(problem, ScheduleForm):
+        return problem.refuted(machine, found)
+    graph, outermost = network_of(problem), set(found.channels_outermost)
+    number = {graph.origin(v): v for v in range(len(graph.operations))}
+    try:
+        rows = zip(found.regions, found.tensors_to_retain, strict=True)
+        steps = [
+            NetworkStep(_remade(k, renumbered(row, number.__getitem__)), stays, k in outermost)
+            for k, (row, stays) in enumerate(rows)
+        ]
+        far = frozenset(item if item >= 0 else -1 - number[-1 - item] for item in found.far)
+        figures, wrong = run_network(graph, steps, machine, far)
+    except (ProblemError, ValueError, KeyError, TypeError, IndexError) as error:
+        return f"regions: must be such as steps have, {error}"
+    if wrong:
+        return wrong[0]
+    if (why := misplaced(slots_of(figures), machine, found.slots)) is not None:
+        return why
+    if machine.has_three and (why := misplaced(second_slots(graph, machine, figures), machine, found.second_slots, 1)):
+        return why
+    run, bound = NetworkRun(figures, steps, found.slots, far, found.second_slots), bound_of(graph, machine, objective)
+    again = network_answer(graph, run, (), bound, machine, objective)
+    # The figures of the points of a front are claims: they come without their steps.
+    claimed = found.model_dump(mode="json", exclude={"frontier"})
+    wrong = [name for name, value in again.model_dump(mode="json").items() if value != claimed.get(name, value)]
+    return f"{wrong[0]}: must be what its steps say" if wrong else None
+
+
+def _remade(number: int, row: CascadeRegion) -> CascadeRegion:
+    """Return a region with what follows from its ranges; raises ProblemError where it has none."""
+    if not row.ops or (row.kind != "whole" and not row.ranges):
+        raise ProblemError(f"regions: must have operations and their ranges, got {row.id}")
+    for buffer in row.buffers or ():
+        if min(*buffer.capacity, buffer.bytes) < 0:
+            raise ProblemError(
+                f"regions: must have buffers of no less than 0 bytes, got that of tensor {buffer.tensor}"
+            )
+    return row if row.kind == "whole" else row.model_copy(update={"id": f"r{number}"}).remade(row.ranges)
+
+
+def _example() -> dict[str, Any]:
+    """Return the example: a convolution of eight filters on a small image, and a machine of two memories."""
+    image, scores = {"shape": [1, 26, 26, 3], "dtype": "int8"}, {"shape": [1, 24, 24, 8], "dtype": "int8"}
+    convolution = {"in": [0], "out": [1], "kind": "conv2d", "attributes": {"kernel": [3, 3]}}
+    graph = {"size": [2028, 4608], "kept": [1], "tensors": [image, scores], "ops": [convolution]}
+    memories = [{"name": "fast", "capacity": 8192, "alignment": 16}, {"name": "slow"}]
+    return {
+        "problem": graph,
+        "target": {"memories": memories, "links": [{"bandwidth": 16}], "engine": {"native": [16, 16], "rate": 256}},
+    }
+
+
+CAPABILITY = Capability(
+    schedule,
+    inputs=(PROBLEM, TARGET),
+    lines=lines,
+    exits={0: "there is a schedule"},
+    refutes=_refuted,
+    example=_example(),
+)

@@ -1,0 +1,282 @@
+"""The steps of a network in a fast memory, by dynamic programming over finished operations and kept tensors."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import accumulate, combinations
+
+from memplan.extensions.cascade.access.access_graph import MOST, AccessGraph
+from memplan.extensions.cascade.core.kernels import FOUND_FROM, FOUND_MACS, FOUND_PEAK, FOUND_TO
+from memplan.extensions.cascade.regions.regions import CascadeRegion
+from memplan.extensions.cascade.search.options import CascadeOptions
+from memplan.extensions.cascade.search.search import RegionSearch, worth_having
+from memplan.extensions.cascade.search.steps import RegionSteps
+from memplan.extensions.cascade.timing.figures import Run, StepFigures
+from memplan.extensions.cascade.timing.network_run import NetworkStep, run_network, run_step
+from memplan.extensions.cascade.timing.target import Target
+from memplan.extensions.schedule.answer import Objective, ScheduleSlot
+from memplan.extensions.schedule.search.layers import LayerFront, LayerTilings, layer_step, whole_front
+from memplan.extensions.schedule.search.placement import homes, placed, second_slots, slots_of
+from memplan.planner.errors import InvalidPlanError
+
+LONGEST = 16
+"""The most operations of a region."""
+MOST_RANGES, A_RANGE = 800, 4
+"""The ranges of operations whose regions are simulated, and the regions of each, by work and peak."""
+MOST_STATES = 64
+"""The most sets of kept tensors followed after each operation, the best first."""
+PASSES = ((0, MOST_STATES), (60, 2), (240, 8), (MOST_RANGES, 16), (MOST_RANGES, MOST_STATES))
+"""For each pass, the simulated ranges and followed sets; later passes find better schedules."""
+_STATES_FOR_HOMES = 4
+MOST_RETAINED = 3
+MOST_PLACED = 8
+"""How often a schedule that cannot be placed is searched again in less memory."""
+_PLACE_S = 1.0
+
+
+@dataclass(frozen=True)
+class NetworkRun(Run):
+    """The steps of a network, their figures, and the placement of the fast memory."""
+
+    steps: Sequence[NetworkStep]
+    slots: Sequence[ScheduleSlot]
+    far: frozenset[int] = frozenset()
+    second_slots: Sequence[ScheduleSlot] = ()
+
+    @property
+    def peak(self) -> int:
+        """The bytes used of the fast memory."""
+        return max((slot.offset + slot.size for slot in self.slots), default=0)
+
+
+@dataclass(frozen=True)
+class _Reached:
+    """The least cost of reaching a set of tensors after an operation, its last step, and its predecessor."""
+
+    cost: float
+    resident: frozenset[int]
+    make: Callable[[tuple[int, ...]], NetworkStep] | None = None
+    before: _Reached | None = None
+
+
+@dataclass
+class NetworkSearch:
+    """The best steps of a network within a memory.
+
+    `far` is what lies in the last one of three memories.
+    """
+
+    graph: AccessGraph
+    target: Target
+    objective: Objective
+    regions: dict[int, list[CascadeRegion]] = field(default_factory=dict)
+    far: frozenset[int] = frozenset()
+    _fronts: dict[object, LayerFront] = field(default_factory=dict)
+    _runs: dict[object, StepFigures] = field(default_factory=dict)
+    _ranges: Iterator[list[list[int]]] | None = None
+    _n_run: int = 0
+
+    def least_memory(self) -> tuple[int, int]:
+        """Return the fast memory in which each operation runs alone, and the operation that needs most.
+
+        All tensors are in the slow memory.
+        """
+        fronts = [self._front_of(v, frozenset()).bytes for v in range(len(self.graph.operations))]
+        needs = [int(bytes_[0]) if len(bytes_) else MOST for bytes_ in fronts]
+        return max(needs), needs.index(max(needs))
+
+    def within(
+        self, capacity: int, is_over: Callable[[], bool] = lambda: False, states: int = MOST_STATES
+    ) -> NetworkRun | None:
+        """Return the best schedule found in `capacity` bytes, verified and placed; None if time ends first.
+
+        The capacity must hold `least_memory`. So many sets of tensors are followed behind each operation.
+        """
+        room, (least, _) = capacity, self.least_memory()
+        for attempt in range(MOST_PLACED):
+            # If nothing is retained for later steps, everything that fits has a valid offset.
+            keeps = room >= least and attempt + 1 < MOST_PLACED
+            steps = self._steps(room if keeps else capacity, MOST_RETAINED if keeps else 0, states, is_over)
+            if steps is None:
+                return None
+            figures, wrong = run_network(self.graph, steps, self.target, self.far)
+            if wrong:
+                raise InvalidPlanError(*wrong[:5])
+            slots = placed(slots_of(figures), self.target.with_capacity(capacity), _PLACE_S, deterministic=True)
+            if slots is not None:
+                second = self._placed_second(figures)
+                run = NetworkRun(tuple(figures), tuple(steps), tuple(slots), self.far, tuple(second or ()))
+                return None if second is None else run
+            room -= room // 16
+        raise InvalidPlanError("capacity: must leave places for all slots")
+
+    def _placed_second(self, figures: Sequence[StepFigures]) -> list[ScheduleSlot] | None:
+        """Return the slots of the second of three memories; None if they do not fit."""
+        if not self.target.has_three:
+            return []
+        return placed(second_slots(self.graph, self.target, figures), self.target, _PLACE_S, True, memory=1)
+
+    def choose_homes(self, capacity: int, is_over: Callable[[], bool]) -> None:
+        """Choose the contents of the last of three memories; nothing to choose with two."""
+
+        def run(far: frozenset[int]) -> list[StepFigures]:
+            self.far = far
+            steps = self._steps(capacity, MOST_RETAINED, _STATES_FOR_HOMES, lambda: False)
+            return [] if steps is None else run_network(self.graph, steps, self.target, far)[0]
+
+        def value(steps: Sequence[StepFigures]) -> float:
+            return float(getattr(Run(steps), self.objective)) if steps else float("inf")
+
+        if self.target.has_three:
+            self.far = homes(self.graph, self.target, run, value, is_over)
+
+    def add_regions(self, most: int, is_over: Callable[[], bool]) -> None:
+        """Simulate cascade regions for up to `most` ranges of operations, with intermediates in rings.
+
+        Those that save most are run first, and regions that are known stay.
+        """
+        if self._ranges is None:
+            self._ranges = self._found_ranges(is_over)
+        for rows in list(itertools.islice(self._ranges, max(0, most - self._n_run))):
+            if is_over():
+                return
+            self._n_run += 1
+            for row in rows:
+                region = self._region_steps.region(row)
+                self._figures(region, frozenset(), ())
+                self.regions.setdefault(region.first, []).append(region)
+
+    @cached_property
+    def _region_steps(self) -> RegionSteps:
+        return RegionSteps(self.graph, CascadeOptions(alignment=self.target.alignment))
+
+    def _found_ranges(self, is_over: Callable[[], bool]) -> Iterator[list[list[int]]]:
+        """Return a few fitting regions for each range of operations, those that save most first.
+
+        They go from the least work to the lowest peak.
+        """
+        graph, options = self.graph, self._region_steps.options
+        range_rows = RegionSearch(graph, options, range(len(graph.tensors)), longest=LONGEST).run(is_over)
+        is_several = range_rows[:, FOUND_TO] - range_rows[:, FOUND_FROM] > 1
+        range_rows = worth_having(range_rows[(range_rows[:, FOUND_PEAK] <= self.target.capacity) & is_several])
+        ranges: dict[tuple[int, int], list[list[int]]] = {}
+        for row in range_rows.tolist():
+            ranges.setdefault((row[FOUND_FROM], row[FOUND_TO]), []).append(row)
+        for first, end in self._worth_running(ranges):
+            by_peak = sorted(ranges[first, end], key=lambda row: (row[FOUND_PEAK], row[FOUND_MACS]))
+            least = accumulate((row[FOUND_MACS] for row in by_peak), min)
+            rows = [row for row, macs in zip(by_peak, least, strict=True) if row[FOUND_MACS] == macs]
+            rows.sort(key=lambda row: (row[FOUND_MACS], row[FOUND_PEAK]))
+            picked = sorted({k * (len(rows) - 1) // (A_RANGE - 1) for k in range(A_RANGE)})
+            yield [rows[k] for k in picked]
+
+    def _worth_running(self, ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+        """Return the ranges whose constants fit, ordered for each first operation by the bytes saved."""
+        ranked, count = list[tuple[int, int, int, int]](), dict[int, int]()
+        for first, end in sorted(ranges, key=lambda ends: (-self._saved(*ends), ends)):
+            rows = self.graph.operations[first:end]
+            if sum(self.target.rounded(row.weights) for row in rows) <= self.target.capacity:
+                count[first] = count.get(first, 0) + 1
+                ranked.append((count[first], -self._saved(first, end), first, end))
+        return [(first, end) for _, _, first, end in sorted(ranked)]
+
+    def _saved(self, first: int, end: int) -> int:
+        """Return the bytes that operations move alone but not as a region."""
+        rows = self.graph.operations[first:end]
+        inside = [t for row in rows for t in row.outputs if self.graph.last[t] < end]
+        return sum(self.graph.tensors[t].bytes for t in inside)
+
+    def _steps(self, capacity: int, retained: int, most: int, is_over: Callable[[], bool]) -> list[NetworkStep] | None:
+        """Return the cheapest steps within a capacity; None if there are none in time.
+
+        Each may leave so many of its tensors in the fast memory; `most` sets of these are followed.
+        """
+        graph, n = self.graph, len(self.graph.operations)
+        reached: list[dict[frozenset[int], _Reached]] = [{} for _ in range(n + 1)]
+        reached[0][frozenset()] = _Reached(0.0, frozenset())
+        for first in range(n):
+            if is_over():
+                return None
+            states = sorted(reached[first].items(), key=lambda item: (item[1].cost, sorted(item[0])))[:most]
+            for state, before in states:
+                held = sum(map(self._bytes, state))
+                for region in (None, *self.regions.get(first, ())):
+                    end = first + 1 if region is None else region.end
+                    stays = frozenset(t for t in state if graph.last[t] >= end)
+                    for retained_after in self._retained(first, end, capacity - held, retained):
+                        room = capacity - held - sum(map(self._bytes, retained_after))
+                        step = self._step(first, region, state, retained_after, room)
+                        after = stays | frozenset(retained_after)
+                        if step is None:
+                            continue
+                        cost, make = step
+                        stored = reached[end].get(after)
+                        if stored is None or before.cost + cost < stored.cost:
+                            reached[end][after] = _Reached(before.cost + cost, after, make, before)
+        if not reached[n]:
+            return None
+        best, steps = min(reached[n].values(), key=lambda way: way.cost), list[NetworkStep]()
+        while best.make is not None and best.before is not None:
+            steps.append(best.make(tuple(sorted(best.resident))))
+            best = best.before
+        return steps[::-1]
+
+    def _bytes(self, tensor: int) -> int:
+        return self.target.rounded(self.graph.tensors[tensor].bytes)
+
+    def _retained(self, first: int, end: int, room: int, most: int) -> Iterator[tuple[int, ...]]:
+        """Yield sets of at most `most` tensors, read later and no outputs, that operations may keep in fast memory."""
+        graph, outputs = self.graph, set(self.graph.kept)
+        made = {t for row in graph.operations[first:end] for t in row.outputs}
+        wanted = [t for t in sorted(made - outputs) if graph.last[t] >= end and self._bytes(t) <= room][:most]
+        for size in range(len(wanted) + 1):
+            yield from combinations(wanted, size)
+
+    def _step(
+        self, first: int, region: CascadeRegion | None, state: frozenset[int], kept: tuple[int, ...], room: int
+    ) -> tuple[float, Callable[[tuple[int, ...]], NetworkStep]] | None:
+        """Return the cost of a step within `room` bytes, and its maker; None if there is none."""
+        if region is None:
+            front = self._front_of(first, state | frozenset(kept))
+            k = front.best(room)
+            if k < 0:
+                return None
+            return float(front.cost[k]), lambda retained: layer_step(self.graph, first, front.tiles[k], retained)
+        read = {read.tensor for row in self.graph.operations[first : region.end] for read in row.reads}
+        figures = self._figures(region, state & read, kept)
+        if sum(size for kind, _, size in figures.buffers if kind not in ("resident", "retained")) > room:
+            return None
+        cost = figures.latency if self.objective == "latency" else float(figures.traffic)
+        return cost, lambda retained: NetworkStep(region, retained)
+
+    def _figures(self, region: CascadeRegion, fast: frozenset[int], kept: tuple[int, ...]) -> StepFigures:
+        """Simulate a region with some inputs and outputs whole in the fast memory."""
+        key = (id(region), fast, kept, self.far)
+        if key not in self._runs:
+            self._runs[key] = run_step(self.graph, NetworkStep(region, kept), fast, self.target, self.far)
+        return self._runs[key]
+
+    def _front_of(self, v: int, fast: frozenset[int]) -> LayerFront:
+        """Return the tilings of a single operation, cached for equal operations."""
+        graph, row = self.graph, self.graph.operations[v]
+        fast &= {*row.outputs, *(read.tensor for read in row.reads)}
+        reads = [(read.windows, read.channels, self._shape(read.tensor), read.tensor in fast) for read in row.reads]
+        made = [(self._shape(t), t in fast) for t in row.outputs]
+        items = (-1 - v, *row.outputs, *(read.tensor for read in row.reads))
+        far = tuple(item in self.far for item in items)
+        rate = self.target.engine.rate_of(row.kind)
+        key = (row.role, row.macs, row.weights, row.sums, row.work, rate, tuple(reads), tuple(made), far)
+        if (key, row.alternatives) not in self._fronts:
+            fronts = []
+            for way in range(1 + len(row.alternatives)):
+                asked = graph.in_way(v, way), v, fast, self.target, self.objective, self.far
+                fronts.append(LayerTilings(*asked).front() if row.role == "striped" else whole_front(*asked))
+            self._fronts[key, row.alternatives] = LayerFront.joined(fronts)
+        return self._fronts[key, row.alternatives]
+
+    def _shape(self, tensor: int) -> tuple[int, ...]:
+        row = self.graph.tensors[tensor]
+        return row.rows, row.columns, row.pixel, row.channels, row.bytes

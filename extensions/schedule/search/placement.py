@@ -1,0 +1,188 @@
+"""Placement of a schedule: slots in the fast memory, planned and verified; homes in the memories behind it.
+
+What lies in the second memory has a place there as long as it is needed; what lies in the last one goes through a slot
+of the second one, piece by piece, over both links.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from itertools import accumulate, combinations
+from typing import Any
+
+import numpy as np
+
+from memplan.extensions.cascade.access.access_graph import AccessGraph
+from memplan.extensions.cascade.timing.figures import StepFigures
+from memplan.extensions.cascade.timing.target import Memory, Target
+from memplan.extensions.schedule.answer import ScheduleSlot
+from memplan.planner.errors import InvalidPlanError
+from memplan.planner.model.placement_table import PlacementTable
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
+from memplan.planner.model.problem_fields import Pool
+from memplan.planner.verify.verifier import verify
+from memplan.solvers.portfolio.solve import solve
+
+Row = tuple[Any, ...]
+"""A kind, a tensor, a size and a half-open lifetime."""
+
+
+def slots_of(steps: Sequence[StepFigures]) -> list[Row]:
+    """Return a kind, a tensor, a size and a half-open lifetime for each slot.
+
+    What is retained lives in the step that makes it, and in those in which it is resident.
+    """
+    slots = []
+    for i, step in enumerate(steps):
+        for kind, tensor, size in step.buffers:
+            end = i + 1
+            while kind == "retained" and end < len(steps) and ("resident", tensor, size) in steps[end].buffers:
+                end += 1
+            if kind != "resident":  # the slot of the step that retained it
+                slots.append((kind, tensor, size, i, end))
+    return slots
+
+
+def placed(
+    rows: Sequence[Row], target: Target, time_limit_s: float, deterministic: bool, memory: int = 0
+) -> list[ScheduleSlot] | None:
+    """Return offsets for all slots in a memory; None without any; raises InvalidPlanError for a bad plan.
+
+    There is one in the bytes alive if what is retained lives two steps: it may lie at the two ends of the memory in
+    turns, and all else between. What stays for several steps may leave gaps that are too small.
+    """
+    problem = _problem(rows, target.memories[memory])
+    plan = solve(problem, time_limit_s=time_limit_s, deterministic=deterministic)
+    if len(plan.placements) < len(rows):
+        return None
+    if wrong := verify(problem, plan):
+        raise InvalidPlanError(*(each.message for each in wrong[:5]))
+    offsets = {each.id: each.offset for each in plan.placements}
+    names = ("kind", "tensor", "size", "start", "end")
+    return [ScheduleSlot(**dict(zip(names, row, strict=True)), offset=offsets[k]) for k, row in enumerate(rows)]
+
+
+def misplaced(rows: Sequence[Row], target: Target, slots: Sequence[ScheduleSlot], memory: int = 0) -> str | None:
+    """Return what is wrong with slots that another program chose; None if they are valid."""
+    if sorted((slot.kind, slot.tensor, slot.size, slot.start, slot.end) for slot in slots) != sorted(rows):
+        return "slots: must be those that the steps need"
+    room = target.memories[memory]
+    problem = _problem([(slot.kind, slot.tensor, slot.size, slot.start, slot.end) for slot in slots], room)
+    offsets = np.array([slot.offset for slot in slots], np.int64)
+    places = PlacementTable(problem.buffers.ids, (room.name,), np.zeros(len(slots), np.int64), offsets)
+    wrong = verify(problem, Plan(placements=places))
+    return f"slots: {wrong[0].message}" if wrong else None
+
+
+def _problem(rows: Sequence[Row], room: Memory) -> Problem:
+    """Return the problem of placing slots in a memory."""
+    buffers = [
+        {"id": k, "size": size, "start": start, "end": end, "alignment": room.alignment}
+        for k, (_, _, size, start, end) in enumerate(rows)
+    ]
+    return Problem(buffers=buffers, pools=[Pool(name=room.name, size=room.capacity)])
+
+
+MOST_EXHAUSTED = 5
+"""The most tensors and constants for which all subsets are tried in the last memory."""
+_ROUNDS = 12
+Item = tuple[str, int]
+"""A tensor, or the constants of the operation that makes it first."""
+
+
+def items_of(graph: AccessGraph) -> dict[Item, int]:
+    """Return everything that has a home, with its number in `far`."""
+    items: dict[Item, int] = {("tensor", t): t for t, row in enumerate(graph.tensors) if row.bytes}
+    for v, operation in enumerate(graph.operations):
+        if operation.weights and operation.outputs:
+            items["constants", operation.outputs[0]] = -1 - v
+    return items
+
+
+def second_slots(graph: AccessGraph, target: Target, steps: Sequence[StepFigures]) -> list[Row]:
+    """Return the slots of the second memory, whole tensors and staged pieces, as `slots_of` does."""
+    first, last, far = dict[Item, int](), dict[Item, int](), set[Item]()
+    for i, step in enumerate(steps):
+        for kind, tensor, is_far, _, _ in step.transfers:
+            item = ("constants" if kind == "constants" else "tensor"), tensor
+            # The first load was complete from the beginning.
+            first.setdefault(item, i if kind == "output" else 0)
+            last[item] = len(steps) if tensor in graph.kept and item[0] == "tensor" else i + 1
+            far |= {item} if is_far else set()
+    rows: list[Row] = []
+    for item, start in first.items():
+        kind, tensor = item
+        maker = graph.maker[tensor]
+        size = graph.tensors[tensor].bytes if kind == "tensor" else graph.operations[maker or 0].weights
+        if item not in far:
+            rows.append((kind, tensor, target.rounded(size, 1), start, last[item]))
+    return rows + [(*slot, i, i + 1) for i, step in enumerate(steps) for slot in step.staged]
+
+
+def homes(
+    graph: AccessGraph,
+    target: Target,
+    run: Callable[[frozenset[int]], Sequence[StepFigures]],
+    value: Callable[[Sequence[StepFigures]], float],
+    is_over: Callable[[], bool],
+) -> frozenset[int]:
+    """Return the contents of the last memory such that the rest fits the second; `run` simulates a choice.
+
+    A few tensors and constants are tried in all ways. Of more, those that move the fewest bytes for their size leave
+    where the second memory is fullest, and come back where there is room.
+    """
+    numbers, room = items_of(graph), target.memories[1].capacity or 0
+    if len(numbers) <= MOST_EXHAUSTED:
+        best, least = frozenset(numbers.values()), float("inf")
+        for size in range(len(numbers) + 1):
+            for chosen in map(frozenset, combinations(numbers.values(), size)):
+                steps = run(chosen)
+                is_better = value(steps) < least
+                if is_better and max(_alive(second_slots(graph, target, steps)), default=0) <= room:
+                    best, least = chosen, value(steps)
+        return best
+    far: frozenset[int] = frozenset()
+    for _ in range(_ROUNDS):
+        steps = run(far)
+        rows, moved = second_slots(graph, target, steps), dict[Item, int]()
+        for kind, tensor, is_far, bytes_, _ in (row for step in steps for row in step.transfers):
+            item = ("constants" if kind == "constants" else "tensor"), tensor
+            moved[item] = moved.get(item, 0) + (0 if is_far else bytes_)
+        leaving = _leaving(rows, moved, room)
+        if not leaving or is_over():
+            return far if not leaving else frozenset(numbers.values())
+        far |= {numbers[item] for item in leaving}
+    return frozenset(numbers.values())
+
+
+def _leaving(rows: Sequence[Row], moved: dict[Item, int], room: int) -> list[Item]:
+    """Return what leaves the second memory so that the rest fits: in full steps, what moves least for its size."""
+    rest, items = list(rows), list[Item]()
+    while rest:
+        alive = _alive(rest)
+        if max(alive) <= room:
+            break
+        step = alive.index(max(alive))
+        there = [row for row in rest if row[3] <= step < row[4] and row[0] != "staged"]
+        if not there:
+            break
+        least = min(there, key=lambda row: (moved[row[0], row[1]] / row[2], -row[2], row))
+        rest.remove(least)
+        items.append(least[:2])
+    for item in reversed(items):
+        back = [*rest, *(row for row in rows if row[:2] == item)]
+        if max(_alive(back)) <= room:
+            rest = back
+            items = [other for other in items if other != item]
+    return items
+
+
+def _alive(rows: Iterable[Row]) -> list[int]:
+    """Return the live bytes in each step."""
+    rows = list(rows)
+    change = [0] * (max((row[4] for row in rows), default=0) + 1)
+    for _, _, size, start, end in rows:
+        change[start] += size
+        change[end] -= size
+    return list(accumulate(change))

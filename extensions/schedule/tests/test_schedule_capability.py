@@ -1,0 +1,123 @@
+"""`memplan schedule`: messages of refusals, the caller's own targets, and answers as text."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memplan import OperationGraph, Target, schedule
+from memplan.extensions.schedule.answer import ScheduleAnswer
+from memplan.extensions.schedule.schedule import CAPABILITY, ScheduleOptions, lines
+from memplan.planner.errors import ProblemError
+from tests.support.networks import two_convolutions
+
+ROOT = Path(__file__).parents[3]
+EXAMPLES = ROOT / "examples" / "schedules"
+
+
+def example(name: str) -> Any:
+    return json.loads((EXAMPLES / name).read_text())
+
+
+def test_a_target_has_a_fast_memory_a_slow_one_and_a_link() -> None:
+    fields = {**example("double_buffered.json"), "memories": [{"name": "fast"}, {"name": "slow"}], "links": []}
+    with pytest.raises(ProblemError) as refused:
+        Target.model_validate(fields)
+    assert refused.value.sentences == (
+        "memories[0].capacity: is required, but for the last memory",
+        "links: must be one between neighbouring memories, 1, got 0",
+    )
+
+
+def test_buffers_are_no_operations() -> None:
+    with pytest.raises(ProblemError, match="got buffers, which say no operations and which `plan` takes"):
+        CAPABILITY.inputs[0].from_json({"buffers": [{"id": 1, "size": 4, "start": 0, "end": 2}]})
+
+
+def on_a_target() -> ScheduleAnswer:
+    target = Target.model_validate(example("ethos_u55_like.json"))
+    return schedule(two_convolutions(), target, ScheduleOptions(frontier=True, fast_memory=8192))
+
+
+def test_a_network_runs_in_tiles_and_regions_with_offsets_for_all_tensors_in_the_fast_memory() -> None:
+    found = on_a_target()
+    assert found.peak <= found.capacity == 8192
+    assert found.lower_bound <= found.latency == pytest.approx(sum(found.subgraph_latencies))
+    assert [o for row in found.subgraphs for o in row] == [0, 1]
+    assert {slot.kind for slot in found.slots} >= {"input", "output", "constants"}
+    assert all(slot.offset % 16 == slot.size % 16 == 0 for slot in found.slots)
+    assert [point.peak for point in found.frontier] == sorted((point.peak for point in found.frontier), reverse=True)
+    assert min(point.latency for point in found.frontier) == found.latency
+    assert next(lines(found)).startswith(f"{found.status}: latency {found.latency:,.1f}")
+    assert on_a_target() == found
+
+
+def test_a_network_whose_tensors_all_fit_transfers_each_input_weight_and_output_once() -> None:
+    target = Target.model_validate(example("gap8_like.json"))
+    found = schedule(two_convolutions(), target, ScheduleOptions(objective="traffic"))
+    assert (found.status, found.proof, found.gap) == ("optimal", "bound", 0)
+    assert found.traffic == 26 * 26 * 3 + 3 * 3 * 3 * 32 + 32 * 8 + 24 * 24 * 8
+
+
+FORGED = [
+    ({"latency": 1.0}, "latency: must be what its steps say"),
+    ({"lower_bound": 10**9}, "lower_bound: must be what its steps say"),
+    ({"subgraphs": [[0], [1], [1]]}, "subgraphs: must be what its steps say"),
+    ({"regions": []}, "regions: must be such as steps have, zip() argument 2 is longer than argument 1"),
+    ({"tensors_to_retain": [[99]]}, "subgraphs[0]: must not retain tensor 99, which is not there"),
+]
+
+
+@pytest.mark.parametrize(("change", "sentence"), FORGED)
+def test_a_schedule_of_a_network_that_came_from_elsewhere_is_run_again(change: dict[str, Any], sentence: str) -> None:
+    options = ScheduleOptions(fast_memory=8192)
+    target = Target.model_validate(example("ethos_u55_like.json"))
+    question = {"problem": two_convolutions(), "target": target, "options": options}
+    answer = json.loads(on_a_target().model_dump_json())
+    assert CAPABILITY.refutes(question, ScheduleAnswer.model_validate(answer)) is None
+    assert CAPABILITY.refutes(question, ScheduleAnswer.model_validate(answer | change)) == sentence
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"offset": 0}, "slots: buffers 0 and 1 share bytes [0, 192) of "),
+        ({"offset": 8}, "slots: buffer 0: must have an address that its alignment divides"),
+        ({"offset": -16}, "slots: buffer 0: must not start below its pool"),
+        ({"size": 16}, "slots: must be those that the steps need"),
+    ],
+)
+def test_the_offsets_of_a_given_schedule_are_verified(change: dict[str, int], sentence: str) -> None:
+    answer = json.loads(on_a_target().model_dump_json())
+    for slot in answer["slots"]:
+        slot.update(change)
+    question = {"problem": two_convolutions(), "target": Target.model_validate(example("ethos_u55_like.json"))}
+    question["options"] = ScheduleOptions(fast_memory=8192)
+    assert (CAPABILITY.refutes(question, ScheduleAnswer.model_validate(answer)) or "").startswith(sentence)
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        (None, "target: is required, as a network says nothing about the machine: examples/schedules has some"),
+        (
+            "double_buffered.json",
+            "target.engine.rate: is required, as operations of a network have multiplications, no times",
+        ),
+    ],
+)
+def test_a_network_needs_a_target_with_a_rate(name: str | None, sentence: str) -> None:
+    target = None if name is None else Target.model_validate(example(name))
+    with pytest.raises(ProblemError) as refused:
+        schedule(two_convolutions(), target)
+    assert refused.value.sentences == (sentence,)
+
+
+def test_a_body_of_json_is_a_network_too() -> None:
+    machine = example("gap8_like.json")
+    problem = CAPABILITY.inputs[0].from_json(CAPABILITY.inputs[0].to_json(two_convolutions()))
+    assert isinstance(problem, OperationGraph)
+    assert schedule(problem, Target.model_validate(machine)).latency > 0

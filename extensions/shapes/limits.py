@@ -1,0 +1,215 @@
+"""How far the symbols of a problem may grow within a capacity."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from memplan.questions.capability import Answer
+from memplan.extensions.shapes.offset_programs import Evaluator
+from memplan.extensions.shapes.search.search import Planned
+from memplan.planner.errors import Option, OptionError, counted, shown
+from memplan.extensions.shapes.symbols.polynomials import Polynomial, minus, names, plus, times
+from memplan.extensions.shapes.symbols.problem import SymbolicProblem, where
+from memplan.extensions.shapes.symbols.sized import Sized
+from memplan.extensions.shapes.symbols.space import Space, Values
+
+MOST_SCANNED = 1_000_000
+"""The most values tried one by one if the peak is not monotone in a symbol."""
+MOST_VALUE = 2**62
+_STEPS = 40
+"""The most steps of the staircase in the lines for people."""
+Peak = Callable[[Values], int]
+
+
+class Limit(Answer):
+    """The largest fitting value of a symbol by this plan, and an upper bound for any plan; null: none fits."""
+
+    symbol: str
+    by_plan: int | None
+    by_any_plan: int | None
+
+
+class ShapesLimits(Answer):
+    """The values to which symbols may grow: `limits` if one symbol has no value in `at`.
+
+    Where there are two, `stairs` are the pairs of values that fit of which neither can grow alone, by the plan, and
+    `stairs_of_any_plan` those that no plan can pass.
+    """
+
+    capacity: int
+    at: dict[str, int]
+    limits: tuple[Limit, ...]
+    stairs: tuple[dict[str, int], ...]
+    stairs_of_any_plan: tuple[dict[str, int], ...]
+
+    @property
+    def some_value_fits(self) -> bool:
+        """True if some value of the symbols fits the capacity."""
+        return bool(self.stairs) or any(row.by_plan is not None for row in self.limits)
+
+    def lines(self) -> Iterator[str]:
+        """Yield the limits for people."""
+        beside = f" at {where(self.at)}" if self.at else ""
+        yield f"within {self.capacity:,} bytes{beside}:"
+        for limit in self.limits:
+            if limit.by_plan is None:
+                yield f"{limit.symbol}: no value fits"
+                continue
+            same = "" if limit.by_any_plan == limit.by_plan else f"; no plan can pass {limit.by_any_plan}"
+            yield f"{limit.symbol} up to {limit.by_plan}{same or ', which no plan can pass'}"
+        for row in self.stairs[:_STEPS]:
+            yield f"{where(row)}"
+        if len(self.stairs) > _STEPS:
+            yield f"and {counted(len(self.stairs) - _STEPS, 'other')}"
+        if self.stairs:
+            yield "no plan can pass these" if self.stairs == self.stairs_of_any_plan else "other plans may pass these"
+        elif not self.limits:
+            yield "no value fits"
+
+
+def check_limits(problem: SymbolicProblem, within: int | None, at: Mapping[str, int]) -> tuple[int, list[str]]:
+    """Return the capacity, and the one or two symbols without a value; raises OptionError."""
+    capacity = within if within is not None else problem.capacity
+    if capacity is None:
+        raise OptionError.of(
+            "within", "is required where the problem has no capacity, as in ", Option("within", "64MiB")
+        )
+    for name, value in at.items():
+        if (symbol := problem.symbols.get(name)) is None:
+            raise OptionError(
+                f"at: must name a symbol of the problem ({', '.join(problem.symbols)}), got {shown(name)}"
+            )
+        if value < symbol.min or (symbol.max is not None and value > symbol.max):
+            upper = "" if symbol.max is None else f" to {symbol.max}"
+            raise OptionError(f"at.{name}: must be from {symbol.min}{upper}, got {value}")
+        if value % symbol.multiple_of:
+            raise OptionError(f"at.{name}: must be a multiple of {symbol.multiple_of}, got {value}")
+    free = [name for name in problem.symbols if name not in at]
+    if len(free) not in (1, 2):
+        rest = f"got none for {', '.join(free)}" if free else "got a value for each"
+        raise OptionError(f"at: must have values of all symbols but one or two, {rest}")
+    return capacity, free
+
+
+def limits_of(planned: Planned, capacity: int, at: Mapping[str, int], free: list[str]) -> ShapesLimits:
+    """Return how far free symbols may grow within a capacity: the limit of one, or the staircase of two.
+
+    A limit is that of the plan; beside it stands what no plan can pass. Raises OptionError.
+    """
+    sized = planned.sized
+    evaluator = Evaluator(sized.problem, planned.programs)
+    ways = SymbolLimits(sized, evaluator.peak), SymbolLimits(sized, bound_at(sized, planned.loads))
+    rows: tuple[Limit, ...] = ()
+    stairs: list[tuple[dict[str, int], ...]] = [(), ()]
+    try:
+        if len(free) == 1:
+            by_plan, by_any_plan = (way.largest(free[0], at, capacity) for way in ways)
+            rows = (Limit(symbol=free[0], by_plan=by_plan, by_any_plan=by_any_plan),)
+        else:
+            stairs = [tuple(map(dict, way.staircase((free[0], free[1]), at, capacity))) for way in ways]
+    except ValueError as error:
+        raise OptionError(str(error)) from None
+    return ShapesLimits(capacity=capacity, at=dict(at), limits=rows, stairs=stairs[0], stairs_of_any_plan=stairs[1])
+
+
+def bound_at(sized: Sized, loads: tuple[Polynomial, ...]) -> Peak:
+    """Return the function from values to the bound: the largest live-set sum."""
+    return lambda values: max(sized.space.values(loads, values))
+
+
+def grows(space: Space, polynomial: Polynomial, name: str) -> bool:
+    """True if a polynomial is proved to be monotone in a symbol, through all variables that contain it.
+
+    Variables are taken to be independent of each other, so that one may be raised after the other.
+    """
+    for variable in sorted(names([polynomial])):
+        atom = space.atoms.get(variable)
+        if atom is None and variable != name:
+            continue
+        if atom is not None and name not in space.free(atom.inner):
+            continue
+        if atom is not None and not grows(space, atom.inner, name):
+            return False
+        step = minus(_raised(polynomial, variable), polynomial)
+        spread = space.spread(step)
+        if not (all(value >= 0 for value in step.values()) if spread is None else spread[0] >= 0):
+            return False
+    return True
+
+
+def _raised(polynomial: Polynomial, variable: str) -> Polynomial:
+    """Return a polynomial at `variable + 1`."""
+    total: Polynomial = {}
+    for monomial, value in polynomial.items():
+        term: Polynomial = {tuple(each for each in monomial if each != variable): value}
+        for _ in range(monomial.count(variable)):
+            term = times(term, {(variable,): 1, (): 1})
+        total = plus(total, term)
+    return total
+
+
+@dataclass
+class SymbolLimits:
+    """Limits of one problem; `peak` must fit at a value of each symbol."""
+
+    sized: Sized
+    peak: Peak
+    _grows: dict[str, bool] = field(default_factory=dict)
+
+    def largest(self, name: str, at: Values, capacity: int) -> int | None:
+        """Return the largest fitting value of a symbol, others as in `at`; None if its least value does not fit.
+
+        Where the peak may fall as the symbol grows, all smaller values need not fit. Raises ValueError where the symbol
+        has no largest value and the peak does not grow with it, or where there are too many values to look at.
+        """
+        symbol = self.sized.space.symbols[name]
+        low, high = symbol.steps
+
+        def fits(step: int) -> bool:
+            return self.peak({**at, name: step * symbol.multiple_of}) <= capacity
+
+        if not self.grows(name):
+            if high is None or high - low > MOST_SCANNED:
+                raise ValueError(f"{name}: must have at most {MOST_SCANNED} values, as sizes may fall while it grows")
+            highest = next((step for step in range(high, low - 1, -1) if fits(step)), None)
+            return None if highest is None else highest * symbol.multiple_of
+        if not fits(low):
+            return None
+        if high is None:
+            high = max(1, low)
+            while fits(high):
+                if high >= MOST_VALUE:
+                    raise ValueError(f"{name}: has no limit, as nothing grows with it")
+                high *= 2
+        while low < high:
+            middle = (low + high + 1) // 2
+            low, high = (middle, high) if fits(middle) else (low, middle - 1)
+        return low * symbol.multiple_of
+
+    def grows(self, name: str) -> bool:
+        """True if no size is known to fall as a symbol grows."""
+        if name not in self._grows:
+            self._grows[name] = all(grows(self.sized.space, form, name) for form in self.sized.forms)
+        return self._grows[name]
+
+    def staircase(self, names: tuple[str, str], at: Values, capacity: int) -> list[Mapping[str, int]]:
+        """Return the maximal fitting pairs of values of two symbols; raises ValueError as `largest` does."""
+        first, second = names
+        symbol, other = (self.sized.space.symbols[name] for name in names)
+        (step, high), is_smooth = symbol.steps, self.grows(first) and self.grows(second)
+        if is_smooth:  # otherwise the largest value need not fit with the other symbol's least
+            most = self.largest(first, {**at, second: other.steps[0] * other.multiple_of}, capacity)
+            high = -1 if most is None else most // symbol.multiple_of
+        if high is None or high - step > MOST_SCANNED:
+            raise ValueError(f"{first}: must have at most {MOST_SCANNED} values, as sizes may fall while it grows")
+        corners: list[Mapping[str, int]] = []
+        while step <= high:
+            value = step * symbol.multiple_of
+            limit = self.largest(second, {**at, first: value}, capacity)
+            # The largest value of the first symbol at that limit: one step of the stairs.
+            widest = None if limit is None else self.largest(first, {**at, second: limit}, capacity)
+            if limit is not None and widest is not None and (is_smooth or widest == value):
+                corners.append({first: widest, second: limit})
+            step = 1 + (widest // symbol.multiple_of if is_smooth and widest is not None else step)
+        return corners

@@ -1,0 +1,187 @@
+"""Proofs that, for all values, the least peak of some programs is within a ratio of the bound.
+
+If no comparison of forms gives a proof, the ranges are halved into boxes, and one program is proved in each.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import product
+from math import prod
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memplan.extensions.shapes.symbols.comparing import LEAF, bounded, halves, not_negative
+from memplan.extensions.shapes.symbols.polynomials import Polynomial, minus, plus, scaled
+from memplan.extensions.shapes.symbols.sized import Sized
+from memplan.extensions.shapes.symbols.space import Values
+from memplan.extensions.shapes.symbols.tables import Box, settled
+
+Forms = Sequence[Polynomial]
+_MOST_CELLS = 2**22
+"""The most entries in the table of live sets by sizes; bounds need no more."""
+_MOST_UNCOMPARED = 16
+"""The most forms of a bound compared pairwise once time is over."""
+Found = Literal["proved", "refuted", "open"]
+
+
+def load_forms(sized: Sized, is_over: Callable[[], bool] = lambda: False) -> list[Polynomial]:
+    """Return polynomials whose maximum is the bound: undominated sums of live sets, and ends of pinned bytes.
+
+    Once it `is_over`, they are fewer, and a bound all the same.
+    """
+    form_of, most = sized.form_of[sized.members], np.array([float(sized.space.most(row) or 0) for row in sized.forms])
+    # Of too many sets for a table those with the most bytes are taken.
+    largest = np.argsort(-np.bincount(sized.sets, most[form_of], sized.live_sets), kind="stable")
+    row_of = np.full(sized.live_sets, -1)
+    row_of[largest] = np.arange(sized.live_sets)
+    rows, is_in = row_of[sized.sets], row_of[sized.sets] < (height := max(1, _MOST_CELLS // max(1, len(sized.forms))))
+    counts = np.zeros((min(height, sized.live_sets), len(sized.forms)), np.int64)
+    np.add.at(counts, (rows[is_in], form_of[is_in]), 1)
+    counts = np.unique(counts, axis=0)
+    counts = counts[np.argsort(-counts.sum(axis=1), kind="stable")]
+    rows, count = np.zeros_like(counts), 0
+    for row in counts:
+        if count and is_over():
+            break
+        if not (row <= rows[:count]).all(axis=1).any():
+            rows[count] = row
+            count += 1
+    pinned = [(sized.forms[at], sized.forms[sized.form_of[buffer]]) for buffer, at in sized.pins]
+    sums: list[Polynomial] = [plus(at, size) for at, size in pinned if sized.compare.never_above({(): 1}, size)]
+    for row in rows[:count]:
+        if sums and is_over():
+            break
+        total: Polynomial = {}
+        for form, count in zip(sized.forms, row.tolist(), strict=True):
+            total = plus(total, form, count) if count else total
+        sums.append(total)
+    sums = sums[:_MOST_UNCOMPARED] if is_over() else sums
+    return sized.compare.undominated(sums) if sums else [{}]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The outcome of a proof; `refuted` has the value `at` with the least peak `ratio` times the bound."""
+
+    found: Found
+    by: str = ""
+    at: Values | None = None
+    ratio: Fraction = Fraction(1)
+
+
+def within(sized: Sized, peaks: Sequence[Forms], loads: Forms, over: Fraction, deadline: float) -> Verdict:
+    """Prove or refute that the least of some peaks is at most `1 + over` times the bound for all values.
+
+    A peak is the largest of its forms, and the bound that of `loads`. `deadline` is a time of the monotonic clock.
+    Without a largest value of a symbol only the first way is open: every form of a peak lies below one of the bound.
+    """
+    if not peaks:
+        return Verdict("open")
+    for forms in peaks:
+        if all(any(sized.compare.never_above(form, load) for load in loads) for form in forms):
+            return Verdict("proved", by="forms")
+    if not sized.space.is_bounded:
+        return Verdict("open")
+    refuted = ProofByBoxes(sized, peaks, loads, over).refuted(deadline)
+    if refuted is None:
+        return Verdict("open")
+    return (
+        Verdict("proved", "boxes") if isinstance(refuted, bool) else Verdict("refuted", at=refuted[0], ratio=refuted[1])
+    )
+
+
+_ENDLESS = Fraction(2**62)
+"""The ratio of a peak to a bound of 0: above all ratios tried."""
+MOST_PAIRS = 2**24
+"""The most numbers in the comparison of forms, 128 MB; 600 forms and 27 loads of T5's training need 200,000."""
+Points = NDArray[np.int64]
+Left = list[NDArray[np.int64]]
+"""For each program, the forms not proved in a box."""
+
+
+class ProofByBoxes:
+    """The proof by boxes that the least peak of some programs is at most `1 + over` times the bound."""
+
+    def __init__(
+        self, sized: Sized, peaks: Sequence[Sequence[Polynomial]], loads: Sequence[Polynomial], over: Fraction
+    ) -> None:
+        self.sized, self.peaks, self.loads, self.over = sized, peaks, loads, over
+        self.table = sized.compare.table([*loads, *(form for forms in peaks for form in forms)])
+        self.begins = np.cumsum([len(loads), *map(len, peaks)])[:-1].tolist()
+        count = sum(map(len, peaks)) * len(loads) * (len(self.table.powers) if self.table else 0)
+        self.is_usable = self.table is not None and count <= MOST_PAIRS
+        if self.table is not None and self.is_usable:
+            every = np.arange(len(loads))[None, :]
+            self.rooms = [
+                self.table.room(every, begin + np.arange(len(forms))[:, None], float(1 + over))
+                for begin, forms in zip(self.begins, peaks, strict=True)
+            ]
+
+    def refuted(self, deadline: float) -> tuple[Values, Fraction] | bool | None:
+        """Return values that break the ratio, and the ratio there; False if there are none, None if out of time.
+
+        None where neither is known by a time of the monotonic clock.
+        """
+        whole = bounded(self.sized.compare.box)
+        if not self.is_usable or whole is None:
+            return None
+        work: list[tuple[Box, Left]] = [(whole, [np.arange(len(forms)) for forms in self.peaks])]
+        while work:
+            if time.monotonic() > deadline:
+                return None
+            box, indices = work.pop()
+            indices = [self._left(i, rows, box) for i, rows in enumerate(indices)]
+            if not all(map(len, indices)):
+                continue
+            count = prod(high - low + 1 for low, high in box)
+            if (refuted := self._looked_at(box, indices, every=count <= LEAF)) is not None:
+                return refuted
+            if count > LEAF:
+                work += [(half, indices) for half in halves(box)]
+        return False
+
+    def _left(self, program: int, rows: NDArray[np.int64], box: Box) -> NDArray[np.int64]:
+        """Return the forms of a program that are not proved within the ratio in a box."""
+        assert self.table is not None
+        error = self.table.error(box)
+        margin = float(1 + self.over) * error[None, : len(self.loads)] + error[self.begins[program] + rows][:, None]
+        is_sure, is_open = settled(self.rooms[program][:, rows], self.table.to_bernstein(box), margin)
+        is_proved = np.asarray(is_sure.any(axis=1))
+        for i in np.flatnonzero(~is_proved & is_open.any(axis=1)):
+            loads = np.flatnonzero(is_open[i]).tolist()
+            is_proved[i] = any(self._is_allowed(self.peaks[program][rows[i]], self.loads[at], box) for at in loads)
+        return rows[~is_proved]
+
+    def _is_allowed(self, form: Polynomial, load: Polynomial, box: Box) -> bool:
+        top, bottom = self.over.numerator + self.over.denominator, self.over.denominator
+        ends = dict(zip(self.sized.space.symbols, box, strict=True))
+        cases = self.sized.compare.lower(minus(scaled(load, top), scaled(form, bottom)))
+        return all(not_negative(case, ends) for case in cases)
+
+    def _looked_at(self, box: Box, left: Left, *, every: bool) -> tuple[Values, Fraction] | None:
+        """Return the worst value of a box, or of its corners and middles, that breaks the ratio."""
+        assert self.table is not None
+        axes = [range(low, high + 1) if every else sorted({low, (low + high) // 2, high}) for low, high in box]
+        grid = np.array(list(product(*axes)), np.int64).reshape(-1, len(box))
+        symbols = self.sized.space.symbols
+        columns = self.sized.space.filled({name: grid[:, i] for i, name in enumerate(symbols)} or {"": grid[:, 0]})
+        # The forms that are proved in the box break no rule in it.
+        ends = [self.table.values(columns, begin + rows) for begin, rows in zip(self.begins, left, strict=True)]
+        peak = np.min([each.max(axis=0) for each in ends], axis=0)
+        load = self.table.values(columns, np.arange(len(self.loads))).max(axis=0)
+        # Where nothing has bytes, a pin may lie above the bound of 0 all the same, which no ratio allows.
+        worst = np.where((load <= 0) & (peak > 0), np.inf, peak / np.maximum(load, 1))
+        for at in np.argsort(-worst, kind="stable").tolist():
+            ratio = Fraction(int(peak[at]), int(max(load[at], 1))) if np.isfinite(worst[at]) else _ENDLESS
+            if ratio > 1 + self.over:
+                steps = zip(symbols.items(), grid[at].tolist(), strict=True)
+                return {name: step * symbol.multiple_of for (name, symbol), step in steps}, ratio
+            if worst[at] < float(1 + self.over) * (1 - 1e-9):
+                break
+        return None

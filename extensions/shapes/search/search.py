@@ -1,0 +1,338 @@
+"""The search for orders: first fits at some values, then plans of the values that are worst so far."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memplan.extensions.shapes.offset_programs import OffsetProgram, OffsetPrograms, ProgramsProof
+from memplan.extensions.shapes.search.certificate import Verdict, load_forms, within
+from memplan.extensions.shapes.search.programs import program_of
+from memplan.extensions.shapes.search.stacking import (
+    Order,
+    first_fit,
+    keeping_pins,
+    order_for_any_sizes,
+    order_of,
+    peaks,
+    pins_first,
+)
+from memplan.extensions.shapes.search.values import cover, fewest, improved, offsets_alone
+from memplan.planner.errors import TimeOverError, counted
+from memplan.extensions.shapes.symbols.comparing import samples
+from memplan.extensions.shapes.symbols.polynomials import Polynomial
+from memplan.extensions.shapes.symbols.problem import SymbolicProblem
+from memplan.extensions.shapes.symbols.sized import Rows, Sized, compiled
+from memplan.extensions.shapes.symbols.space import Values
+from memplan.solvers.search.control import Control, silent
+
+_LARGE = 10_000
+"""The number of buffers from which no program is found soon, as conflicts form a full matrix."""
+SAMPLES = 256
+CORNERS = 27
+NEAR = 16
+MOST_COVERED = 400
+SEARCHING = 0.75
+"""The share of the time for finding orders; the rest is for proofs."""
+CLOSE = Fraction(1, 2000)
+"""How far above the worst sample a value must be to be added."""
+IDLE = 4
+"""The rounds without progress, for each kept order, after which the search ends."""
+PROVING = 0.25
+"""The share of the search for proofs, whose refutations give new values."""
+RATIOS = tuple(Fraction(each, 10_000) for each in (0, 1, 10, 20, 30, 50, 100, 200, 500, 1000, 2500, 5000, 10_000))
+"""The ratios above the bound that proofs try, the least first."""
+PLANNING = 0.8
+"""The share of the time for plans and proofs; the rest is for verification."""
+
+
+@dataclass(frozen=True, eq=False)
+class Planned:
+    """Programs of a problem, of which the least peak counts, with their proof.
+
+    `loads` are the polynomials whose maximum is the bound.
+    """
+
+    sized: Sized
+    programs: OffsetPrograms
+    loads: tuple[Polynomial, ...]
+    proof: ProgramsProof
+
+
+def planned(
+    problem: SymbolicProblem, most: int, running: Control, note: Callable[[Planned], object] = silent
+) -> Planned:
+    """Search for at most `most` offset programs within a call's time; raises ProblemError for wrong sizes.
+
+    `note` is called with the first that is found, of which nothing is proved.
+    """
+    return _Search(compiled(problem), most, running, time.monotonic() + PLANNING * running.left_s).result(note)
+
+
+@dataclass
+class _Search:
+    sized: Sized
+    most: int
+    control: Control
+    deadline: float
+    points: list[Values] = field(default_factory=list)
+    orders: dict[Order, NDArray[np.float64]] = field(default_factory=dict)
+    programs: dict[Order, OffsetProgram] = field(default_factory=dict)
+    planned: set[int] = field(default_factory=set)
+    formless: set[Order] = field(default_factory=set)
+    rounds: int = 0
+    proved_s: float = 0.0
+    sizes: Rows = field(init=False)
+    least: Rows = field(init=False)
+    loads: list[Polynomial] = field(init=False)
+
+    def result(self, note: Callable[[Planned], object]) -> Planned:
+        """Search until the best programs are proved or time is over."""
+        sized = self.sized
+        self.loads = load_forms(sized, lambda: self._is_late(self.deadline))
+        if sized.count > _LARGE and self.control.is_over:
+            buffers = counted(sized.count, "buffer")
+            raise TimeOverError(f"time_limit_s: must be enough for a program of {buffers}, got as far as their bound")
+        self.sizes = self.least = np.zeros((sized.count, 0), np.int64)
+        self.bound = np.zeros(0, np.int64)
+        self._sample(samples(sized.space, SAMPLES))
+        if (order := order_for_any_sizes(sized)) is not None:
+            self._add(order)
+            return self._result([order], Verdict("proved", "sizes"), Fraction(0), for_any_sizes=True)
+        for order in map(self._add, self._first_fits()):
+            if len(self.orders) == 1:
+                note(self._first(order))
+            if self.orders[order].max() <= 1:
+                verdict = self._verdict([order], Fraction(0))
+                if verdict.found == "proved":
+                    return self._result([order], verdict, Fraction(0))
+                self._learn(verdict)
+            if self._is_late(self.deadline):
+                break
+        return self._refined()
+
+    def _refined(self) -> Planned:
+        """Improve the worst of a few orders until they are proved or time is over."""
+        begun = time.monotonic()
+        until = begun + SEARCHING * (self.deadline - begun)
+        idle = 0
+        while idle < IDLE * self.most and not self._is_late(until):
+            worst, count = self._ratios(self._covering(self.orders)), len(self.points)
+            if idle or worst.max() <= 1 or PROVING * (time.monotonic() - begun) >= self.proved_s:
+                if (proved := self._proved()) is not None:
+                    return proved
+                worst = self._ratios(self._covering(self.orders))
+            self.rounds += 1
+            is_new = self._plan_worst(worst) if self.rounds % 2 else self._anneal()
+            is_new |= len(self.points) > count
+            idle = 0 if is_new else idle + 1
+        return self._best()
+
+    def _proved(self) -> Planned | None:
+        """Return the best orders if they are optimal; else add a value at which they are worse than at any sample."""
+        begun = time.monotonic()
+        chosen = self._with_forms()
+        worst = float(self._ratios(chosen).max())
+        over = Fraction(worst).limit_denominator(10**6) - 1 + CLOSE if worst > 1 else Fraction(0)
+        verdict = self._verdict(chosen, over, 0.1)
+        self._learn(verdict)
+        self.proved_s += time.monotonic() - begun
+        return self._result(chosen, verdict, over) if verdict.found == "proved" and not over else None
+
+    def _plan_worst(self, worst: NDArray[np.float64]) -> bool:
+        """Plan the worst value not yet planned; return False if all above the bound were planned."""
+        for at in np.argsort(-worst, kind="stable").tolist():
+            if worst[at] <= 1:
+                return False
+            if at not in self.planned:
+                self.planned.add(at)
+                left_s = min(1.0, self.deadline - time.monotonic())
+                offsets = (
+                    offsets_alone(self.sized, self.sizes[:, at], self.least[:, at], left_s) if left_s > 0 else None
+                )
+                if offsets is not None:
+                    self._add(order_of(self.sized, offsets))
+                return True
+        return False
+
+    def _anneal(self) -> bool:
+        """Improve one order where the other best orders are worst, or everywhere; return False without progress."""
+        draw = np.random.default_rng(self.rounds)
+        chosen = self._covering(self.orders)
+        left_out = self.rounds // 2 % (len(chosen) + 1)
+        others = [each for i, each in enumerate(chosen) if i != left_out] if left_out < len(chosen) else []
+        worst = self._ratios(others or self._covering(self.orders, 1))
+        by_ratio = np.argsort(-worst, kind="stable")
+        some = np.unique([by_ratio[0], *draw.choice(by_ratio[:40], 3), *draw.integers(0, len(worst), 6)])
+        start = min(self.orders, key=lambda order: (float(self.orders[order][some].max()), order))
+        count, heat = len(self.orders), 0.01 if self.rounds % 3 else 0.002
+        order = improved(
+            self.sized, start, (self.sizes[:, some], self.least[:, some], self.bound[some]), heat, self.rounds
+        )
+        self._add(order)
+        return len(self.orders) > count
+
+    def _first_fits(self) -> Iterator[Order]:
+        """Yield first-fit orders at corners: by size, by size and lifetime, by lifetime."""
+        sized = self.sized
+        life = np.diff(sized.first)
+        for point in samples(sized.space, 0)[::-1][:CORNERS]:
+            size, least = sized.sizes([point])[:, 0], sized.least([point])[:, 0]
+            area = size.astype(np.float64) * life
+            for ranks in (-size, -area, -life * (float(size.max(initial=0)) + 1) - size):
+                yield order_of(sized, first_fit(sized, np.asarray(ranks, np.float64), size, least))
+
+    def _is_late(self, until: float) -> bool:
+        return time.monotonic() > until or self.control.is_over
+
+    # What is known
+
+    def _sample(self, points: Sequence[Values]) -> None:
+        """Add values to the sample."""
+        sizes, least = self.sized.sizes(points), self.sized.least(points)
+        bound = np.maximum(self.sized.demand(sizes, least), 1)
+        for order, ratios in self.orders.items():
+            self.orders[order] = np.append(ratios, peaks(self.sized, order, sizes, least) / bound)
+        self.points += points
+        self.sizes, self.least = np.append(self.sizes, sizes, axis=1), np.append(self.least, least, axis=1)
+        self.bound = np.append(self.bound, bound)
+
+    def _add(self, order: Order) -> Order:
+        """Add an order, adapted to pins, to the known ones; return it."""
+        if self.sized.pins:
+            order = keeping_pins(self.sized, order, self.sizes, self.least)
+            if program_of(self.sized, order) is None:
+                order = pins_first(self.sized, order, self.sizes, self.least)
+        if order not in self.orders:
+            self.orders[order] = peaks(self.sized, order, self.sizes, self.least) / self.bound
+        return order
+
+    def _learn(self, verdict: Verdict) -> bool:
+        """Add a refuting value and some near it to the sample; return False if none is new."""
+        if verdict.at is None or verdict.at in self.points:
+            return False
+        near = [verdict.at]
+        for factor in (0.7, 0.85, 0.95, 1.05, 1.2, 1.4):
+            for name, symbol in self.sized.space.symbols.items():
+                low, high = symbol.steps
+                step = min(high or 2**40, max(low, round(verdict.at[name] // symbol.multiple_of * factor)))
+                near.append({**verdict.at, name: step * symbol.multiple_of})
+        fresh = [point for i, point in enumerate(near) if point not in self.points and point not in near[:i]]
+        self._sample(fresh[:NEAR])
+        return True
+
+    def _ratios(self, orders: Sequence[Order]) -> NDArray[np.float64]:
+        ratios: NDArray[np.float64] = np.min([self.orders[order] for order in orders], axis=0)
+        return ratios
+
+    def _chosen(self) -> list[Order]:
+        """Return the fewest orders, at most `most`, that are optimal on the sample, else within 0.02 % of it.
+
+        Of their peaks closed forms are known, where there are such orders: of others nothing could be proved.
+        """
+        while True:
+            chosen = self._with_forms()
+            is_full = len(self.formless) == len(self.orders) or self._is_late(self.deadline)
+            if is_full or not self.formless.intersection(chosen):
+                return chosen
+
+    def _with_forms(self) -> list[Order]:
+        """Return the best orders not known to have too many closed forms."""
+        chosen = self._covering([order for order in self.orders if order not in self.formless] or self.orders)
+        self.formless |= {order for order in chosen if self._program(order).forms is None}
+        return chosen
+
+    def _covering(self, orders: Iterable[Order], most: int | None = None) -> list[Order]:
+        rows = sorted(orders, key=lambda order: float(self.orders[order].max() + 0.3 * self.orders[order].mean()))
+        rows = rows[:MOST_COVERED]
+        ratios = np.array([self.orders[order] for order in rows])
+        covers = [cover(ratios, count) for count in range(1, (most or self.most) + 1)]
+        worst = [float(ratios[cover].min(axis=0).max()) for cover in covers]
+        return [rows[i] for i in covers[fewest(worst)]]
+
+    # Proofs
+
+    def _program(self, order: Order) -> OffsetProgram:
+        if order not in self.programs:
+            program = program_of(self.sized, order, lambda: self._is_late(self.deadline))
+            assert program is not None  # as it was added
+            self.programs[order] = program
+        return self.programs[order]
+
+    def _first(self, order: Order) -> Planned:
+        """Return an order before any proof."""
+        program = program_of(self.sized, order, lambda: True)
+        assert program is not None  # as it was added
+        before, self.programs = self.programs, {order: program}
+        try:
+            return self._result([order], Verdict("open"), None)
+        finally:
+            self.programs = before
+
+    def _verdict(self, orders: Sequence[Order], over: Fraction, share: float = 0.5) -> Verdict:
+        now = time.monotonic()
+        until = now + max(0.0, share * (self.deadline - now))
+        forms = [program.forms for program in map(self._program, orders) if program.forms is not None]
+        return within(self.sized, forms, self.loads, over, until)
+
+    def _best(self) -> Planned:
+        """Return the best orders on the sample, with the least ratio that can be proved for them.
+
+        Orders without closed forms, of which nothing can be proved, are taken where nothing is proved of the others.
+        """
+        chosen = self._with_a_proof(self._chosen())
+        seen = Fraction(float(self._ratios(chosen).max())).limit_denominator(10**6) - 1
+        # The least ratios take the longest: they come after one that is not far, so that something is proved in time.
+        ratios, last = [over for over in RATIOS if over >= seen], Verdict("open")
+        proved: tuple[Verdict, Fraction] | None = None
+        while ratios and not self._is_late(self.deadline):
+            at = len(ratios) // 4
+            verdict = self._verdict(chosen, ratios[at])
+            if verdict.found == "proved":
+                proved, ratios = (verdict, ratios[at]), ratios[:at]
+            else:
+                last, ratios = verdict, [over for over in ratios[at + 1 :] if over >= verdict.ratio - 1]
+        return self._result(chosen if proved else self._covering(self.orders), *(proved or (last, None)))
+
+    def _with_a_proof(self, chosen: list[Order]) -> list[Order]:
+        """Return orders about which something can be proved, if any are known."""
+        having = [order for order, program in self.programs.items() if program.forms is not None]
+        if not having or not self.formless.issuperset(chosen):
+            return chosen
+        best = min(having, key=lambda order: (float(self.orders[order].max()), order))
+        return [*(self._covering(self.orders, self.most - 1) if self.most > 1 else ()), best]
+
+    def _result(
+        self, orders: Sequence[Order], verdict: Verdict, over: Fraction | None, *, for_any_sizes: bool = False
+    ) -> Planned:
+        ratios = self._ratios(orders)
+        at = int(ratios.argmax())
+        sizes, least, text = self.sizes[:, at : at + 1], self.least[:, at : at + 1], self.sized.space.text
+        peak = min(int(peaks(self.sized, order, sizes, least)[0]) for order in orders)
+        ratio = Fraction(peak, int(self.bound[at]))
+        programs = [
+            program.model_copy(update={"peak": None if program.forms is None else tuple(map(text, program.forms))})
+            for program in map(self._program, orders)
+        ]
+        proof = ProgramsProof(
+            ratio=None if over is None else float(over),
+            by=verdict.by,
+            for_any_sizes=for_any_sizes,
+            worst=dict(self.points[at]) if ratio > 1 else None,
+            worst_ratio=float(ratio),
+        )
+        return Planned(
+            self.sized,
+            OffsetPrograms(
+                sizes=tuple(map(text, self.sized.forms)),
+                size_of=tuple(self.sized.form_of.tolist()),
+                programs=tuple(programs),
+            ),
+            tuple(self.loads),
+            proof,
+        )

@@ -1,0 +1,71 @@
+"""Orders for some values of the symbols: planned for one, improved for several, and a small cover of all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memplan.extensions.shapes.core.annealing import Stacking, anneal
+from memplan.extensions.shapes.search.stacking import Order
+from memplan.planner.model.intervals import merged
+from memplan.planner.model.problem import Problem
+from memplan.planner.model.rows import Buffer
+from memplan.extensions.shapes.symbols.sized import Rows, Sized
+from memplan.solvers.core.tables import Reference
+from memplan.solvers.portfolio.solve import solve
+
+WORK = 30_000_000
+"""The steps in one round of moves, about 20 ms."""
+
+
+def offsets_alone(
+    sized: Sized, sizes: NDArray[np.int64], least: NDArray[np.int64], limit_s: float
+) -> NDArray[np.int64] | None:
+    """Return the offsets of a good plan at one value, or None if there is none in time."""
+    pins = {buffer for buffer, _ in sized.pins}
+    buffers = []
+    for i, (size, pin) in enumerate(zip(sizes.tolist(), least.tolist(), strict=True)):
+        lives = [(time, time + 1) for time in sized.sets_of(i).tolist()]
+        at = pin if i in pins else None
+        buffers += [Buffer(id=i, size=size, lifetimes=tuple(merged(lives)), offset=at)] if lives else []
+    plan = solve(Problem(buffers=buffers), time_limit_s=limit_s)
+    offsets = np.zeros(sized.count, np.int64)
+    for placement in plan.placements:
+        offsets[int(placement.id)] = placement.offset
+    return offsets if plan.placements else None
+
+
+def improved(sized: Sized, start: Order, at: tuple[Rows, Rows, NDArray[np.int64]], heat: float, seed: int) -> Order:
+    """Return an order at least as good as `start` for these sizes, least offsets and bound."""
+    sizes, least, bound = map(np.ascontiguousarray, at)
+    order = np.array(start, np.int64)
+    moves = max(200, min(8000, WORK // max(1, len(sized.sets) * len(bound))))
+    facts = (sized.first, sized.sets, sizes, least, bound, order, np.array([seed], np.int64))
+    anneal(Reference(Stacking(*facts, sized.live_sets, moves, heat)))
+    return tuple(order.tolist())
+
+
+def fewest(worst: Sequence[float]) -> int:
+    """Return the index of the first optimal ratio, else of the first within 0.02 % of the least."""
+    enough = 1.0 if min(worst) <= 1 else min(worst) + 0.0002
+    return next(i for i, ratio in enumerate(worst) if ratio <= enough)
+
+
+def cover(ratios: NDArray[np.float64], count: int) -> list[int]:
+    """Return `count` rows with the best worst-case minimum, greedily and by swaps; ties by the mean."""
+
+    def scored(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+        scores: NDArray[np.float64] = rows.max(axis=-1) + 0.3 * rows.mean(axis=-1)
+        return scores
+
+    chosen: list[int] = []
+    for _ in range(count):
+        covered = ratios[chosen].min(axis=0) if chosen else np.full(ratios.shape[1], np.inf)
+        chosen.append(int(scored(np.minimum(ratios, covered)).argmin()))
+        for j in range(len(chosen)):
+            others = [each for i, each in enumerate(chosen) if i != j]
+            covered = ratios[others].min(axis=0) if others else np.full(ratios.shape[1], np.inf)
+            chosen[j] = int(scored(np.minimum(ratios, covered)).argmin())
+    return chosen

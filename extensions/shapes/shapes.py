@@ -1,0 +1,303 @@
+"""The capability `shapes`: one plan for all values of the symbols of a problem's sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Annotated, Literal, cast
+
+from pydantic import Field
+
+from memplan.questions.capability import Answer, Capability, Control
+from memplan.questions.inputs.question import Question
+from memplan.extensions.shapes.limits import ShapesLimits, bound_at, check_limits, limits_of
+from memplan.extensions.shapes.offset_programs import UNPROVED, Evaluator, Index, OffsetProgram, ProgramsProof
+from memplan.extensions.shapes.program_source import SOURCES
+from memplan.extensions.shapes.search.search import Planned, planned
+from memplan.extensions.shapes.symbolic_input import EXAMPLE, SYMBOLIC, GivenValues, SymbolicOptions, read_sizes
+from memplan.extensions.shapes.verify_programs import verify_programs
+from memplan.extensions.shapes.verify_shapes import (
+    OFFSETS,
+    SymbolicOffsets,
+    VerifiedShapes,
+    verified_lines,
+    verify_shapes,
+)
+from memplan.extensions.checkers import all_values
+from memplan.planner.errors import InvalidPlanError, OptionError, counted
+from memplan.planner.model.rows import Bytes, Id
+from memplan.extensions.shapes.symbols.comparing import ends, samples
+from memplan.extensions.shapes.symbols.problem import SymbolicProblem, SymbolicTensor, where
+from memplan.extensions.shapes.symbols.space import SymbolRange
+
+CURVE_POINTS = 64
+"""The most points in the curve of a symbol: 5 ms for 700 buffers."""
+
+
+class Curve(Answer):
+    """The peak and the bound over the values of one symbol, the others at their largest values `at`.
+
+    A symbol that nothing bounds ends at 64 times its least value.
+    """
+
+    symbol: str
+    at: dict[str, int]
+    values: tuple[int, ...]
+    peak: tuple[int, ...]
+    bound: tuple[int, ...]
+
+
+def curves(problem: SymbolicProblem, found: Planned, is_over: Callable[[], bool]) -> Iterator[Curve]:
+    """Yield a curve for each symbol with several values, until the time is over."""
+    if is_over():
+        return
+    space = found.sized.space
+    peak, bound = Evaluator(problem, found.programs).peak, bound_at(found.sized, found.loads)
+    steps = ends(space)
+    largest = {name: high * space.symbols[name].multiple_of for name, (_, high) in steps.items()}
+    for name, (low, high) in steps.items():
+        count = min(CURVE_POINTS, high - low + 1)
+        if count > 1 and not is_over():
+            chosen = (low + (high - low) * k // (count - 1) for k in range(count))
+            values = tuple(step * space.symbols[name].multiple_of for step in chosen)
+            points = [{**largest, name: value} for value in values]
+            others = {other: value for other, value in largest.items() if other != name}
+            yield Curve(
+                symbol=name,
+                at=others,
+                values=values,
+                peak=tuple(map(peak, points)),
+                bound=tuple(map(bound, points)),
+            )
+
+
+VERIFIED_AT, LEAST_VERIFIED = 24, 2
+"""The most values, apart from the corners, at which programs are verified (0.1 s for 700 buffers), and the least."""
+_ROWS = 30
+_BY: Mapping[str, str] = {
+    "sizes": "its chains are live sets, whatever the sizes are",
+    "forms": "each form of the peak is at most one of the bound",
+    "boxes": "boxes of values, each proved or looked at value by value",
+}
+
+
+class ShapesOptions(SymbolicOptions):
+    """Options of plans for all values."""
+
+    most: Annotated[int, Field(ge=1, le=16)] = Field(
+        5, description="Keep at most this many offset programs. At run time the one with the least peak is used."
+    )
+    limits: bool = Field(
+        False, description="Answer how far one symbol, or two, may grow. The other symbols have the values of `at`."
+    )
+    within: Bytes | None = Field(
+        None, description="With limits, the bytes that the plan may take. The default is the capacity of the problem."
+    )
+    at: GivenValues = Field({}, description="For limits, the values of the other symbols: b=8.")
+    to: Literal["c", "python"] | None = Field(
+        None, description="Include source code in this language that computes the offsets."
+    )
+
+
+class ShapesAnswer(Answer):
+    """Offset programs; `optimal` means that no plan needs fewer bytes at any value of the symbols.
+
+    `peak` and `bound` are expressions, of which the largest counts; `peak` is that of the only program, and null where
+    there are several or they were too many. `curves` are both as numbers, over each symbol. `verified_at` is the number
+    of values at which all offsets were verified; once time is over they are few, and there are no more curves;
+    `unchecked` says what is claimed that `checkers/all_values.py` did not decide in time. `apart` are sets of buffers
+    that conflicts keep apart, `pins` pairs of a buffer and the size that is its offset, `views` rows of an alias, the
+    buffer that it lies in, and the size that is its distance. `tensors` are those of a model, views too, each with the
+    buffer that it lies in, one of `ids`, or null for a weight. `limits` are there where they were asked for. Where
+    offsets of another system were checked, `verified` and its status are all that the answer has beside the symbols.
+    """
+
+    status: Literal["optimal", "feasible", "valid", "invalid", "unknown"]
+    symbols: dict[str, SymbolRange]
+    alignment: int
+    ids: tuple[Id, ...] = ()
+    lifetimes: tuple[tuple[int, int], ...] = ()
+    sizes: tuple[str, ...] = ()
+    size_of: tuple[int, ...] = ()
+    programs: tuple[OffsetProgram, ...] = ()
+    apart: tuple[tuple[Index, ...], ...] = Field((), exclude_if=lambda apart: not apart)
+    pins: tuple[tuple[Index, Index], ...] = Field((), exclude_if=lambda pins: not pins)
+    views: tuple[tuple[Index, Index, Index], ...] = Field((), exclude_if=lambda views: not views)
+    bound: tuple[str, ...] = ()
+    proof: ProgramsProof = UNPROVED
+    verified_at: int = 0
+    unchecked: str | None = None
+    curves: tuple[Curve, ...] = ()
+    source: str | None = None
+    tensors: tuple[SymbolicTensor, ...] = Field((), exclude_if=lambda tensors: not tensors)
+    limits: ShapesLimits | None = Field(None, exclude_if=lambda limits: limits is None)
+    verified: VerifiedShapes | None = Field(None, exclude_if=lambda verified: verified is None)
+
+
+def shapes(
+    problem: SymbolicProblem | bytes,
+    verify: SymbolicOffsets | None = None,
+    options: ShapesOptions = ShapesOptions(),
+    control: Control = Control(),
+) -> ShapesAnswer:
+    """Plan a problem whose sizes are expressions, such as `48*b*n**2`, once for all values of its symbols.
+
+    The answer is an offset program: each offset is the largest of some sums of sizes, so that nothing overlaps
+    whatever the sizes are. It has a proof that no plan needs less at any value, or says how far above the bound it may
+    be. A model whose dimensions are symbols is such a problem, too. With `limits`, the answer says how far symbols may
+    grow before a capacity is exceeded. With `verify`, offsets of another system are checked for all values instead.
+    """
+    running = control.begun(options)
+    problem = read_sizes(problem, options)
+    if verify is not None:
+        checked = verify_shapes(problem, verify, running.deadline.at)
+        return ShapesAnswer(
+            status=checked.status, symbols=problem.symbols, alignment=problem.alignment, verified=checked
+        )
+    question = check_limits(problem, options.within, options.at) if options.limits else None
+
+    def answer_of(planned_programs: Planned, is_over: Callable[[], bool]) -> ShapesAnswer:
+        found = _answer(problem, planned_programs, options, is_over)
+        if question is None:
+            return found
+        limits = limits_of(planned_programs, question[0], options.at, question[1])
+        return found.model_copy(update={"limits": limits})
+
+    def note(found: Planned) -> None:
+        if running.note is not None and question is None:
+            first = answer_of(found, lambda: True)
+            running.note(first.model_copy(update={"unchecked": _unproved(first)}))
+
+    answer = answer_of(planned(problem, options.most, running, note), lambda: running.is_over)
+    return answer.model_copy(update={"unchecked": _unchecked(answer, problem, running)})
+
+
+def _answer(
+    problem: SymbolicProblem, planned_programs: Planned, options: ShapesOptions, is_over: Callable[[], bool]
+) -> ShapesAnswer:
+    """Return the answer for programs, verified at some values; at few once time is over."""
+    programs = planned_programs.programs
+    points = samples(planned_programs.sized.space, VERIFIED_AT, seed=2)
+    some = (point for k, point in enumerate(points) if k < LEAST_VERIFIED or not is_over())
+    sampled = verify_programs(problem, programs, some)
+    if not sampled.is_valid:
+        raise InvalidPlanError(*sampled.violations)
+    return ShapesAnswer(
+        status="optimal" if planned_programs.proof.ratio == 0 else "feasible",
+        symbols=problem.symbols,
+        alignment=problem.alignment,
+        ids=tuple(buffer.id for buffer in problem.buffers),
+        lifetimes=tuple((buffer.start, buffer.end) for buffer in problem.buffers),
+        sizes=programs.sizes,
+        size_of=programs.size_of,
+        programs=programs.programs,
+        apart=planned_programs.sized.apart,
+        pins=planned_programs.sized.pins,
+        views=planned_programs.sized.views,
+        bound=tuple(planned_programs.sized.space.text(load) for load in planned_programs.loads),
+        proof=planned_programs.proof,
+        verified_at=sampled.points,
+        curves=tuple(curves(problem, planned_programs, is_over)),
+        tensors=problem.tensors,
+        source=None if options.to is None else SOURCES[options.to](planned_programs.sized, programs),
+    )
+
+
+def _unchecked(answer: ShapesAnswer, problem: SymbolicProblem, running: Control) -> str | None:
+    """Return the claims for all values that `checkers/all_values.py` did not decide, or None."""
+    if answer.proof.ratio is None:
+        return _unproved(answer)
+    content = answer.model_dump(mode="json", exclude={"curves", "source", "tensors", "limits"})
+    try:
+        check = cast(Callable[..., None], all_values.check)  # the module has no types
+        check(content, problem.model_dump(mode="json"), lambda: running.is_over)
+    except all_values.Undecided as why:
+        return f"the proof for all values: checkers/all_values.py ended undecided, {why}"
+    except all_values.Refused as why:
+        raise InvalidPlanError(f"all_values.py: {why}") from None
+    return None
+
+
+def _unproved(answer: ShapesAnswer) -> str:
+    return f"offsets beyond {counted(answer.verified_at, 'value')}, as no ratio is claimed for all"
+
+
+def lines(found: ShapesAnswer) -> Iterator[str]:
+    """Yield the requested source code, or a summary of the plan and its proof."""
+    if found.verified is not None:
+        yield from verified_lines(found.verified)
+        return
+    if found.limits is not None:
+        yield from found.limits.lines()
+        return
+    if found.source is not None:
+        yield from found.source.splitlines()
+        return
+    ranges = ", ".join(_range(name, symbol) for name, symbol in found.symbols.items()) or "no symbols"
+    orders = "one order" if len(found.programs) == 1 else f"the least of {len(found.programs)} orders"
+    yield f"{found.status} for all values of {ranges}: {counted(len(found.ids), 'buffer')}, {orders}"
+    proof = found.proof
+    if proof.for_any_sizes:
+        yield "optimal whatever the sizes of the buffers are: the order depends on lifetimes alone"
+    elif proof.ratio == 0:
+        yield f"proved: {_BY.get(proof.by, proof.by)}"
+    elif proof.ratio is not None:
+        yield f"proved: at most {100 * proof.ratio:g} % above the bound everywhere"
+    else:
+        yield "nothing is proved of how far it is above the bound at all values"
+    if found.unchecked is not None:
+        yield f"not checked: {found.unchecked}"
+    if proof.worst is not None:
+        yield f"worst of what was tried: {(proof.worst_ratio - 1) * 100:.3g} % above the bound at {where(proof.worst)}"
+    yield from _largest_of("bound", found.bound)
+    for i, program in enumerate(found.programs):
+        name = "peak" if len(found.programs) == 1 else f"peak of order {i + 1}"
+        if program.peak is not None and set(program.peak) != set(found.bound):
+            yield from _largest_of(name, program.peak)
+        yield f"{name}: {counted(len(program.values), 'different offset')}"
+
+
+def _range(name: str, symbol: SymbolRange) -> str:
+    upper = "and above" if symbol.max is None else f"to {symbol.max}"
+    return f"{name} from {symbol.min} {upper}" + (f" by {symbol.multiple_of}" if symbol.multiple_of > 1 else "")
+
+
+def _largest_of(name: str, forms: tuple[str, ...]) -> Iterator[str]:
+    if len(forms) == 1:
+        yield f"{name}: {forms[0]}"
+        return
+    yield f"{name}: the largest of"
+    yield from (f"    {form}" for form in forms[:_ROWS])
+    if len(forms) > _ROWS:
+        yield f"    and {counted(len(forms) - _ROWS, 'other')}"
+
+
+def _check(question: Question, options: ShapesOptions) -> None:
+    for name in ("within", "at"):
+        if getattr(options, name) and not options.limits:
+            raise OptionError(f"{name}: must be given with limits only")
+    problem = question["problem"]
+    if options.limits and "verify" in question:
+        raise OptionError("limits: must not be given where offsets are checked")
+    if options.limits and isinstance(problem, SymbolicProblem):
+        check_limits(read_sizes(problem, options), options.within, options.at)
+
+
+def _exit_status(found: ShapesAnswer) -> int:
+    if found.verified is not None:
+        return 0 if found.status == "valid" else 3
+    return 0 if found.limits is None or found.limits.some_value_fits else 1
+
+
+CAPABILITY = Capability(
+    shapes,
+    inputs=(SYMBOLIC, OFFSETS),
+    lines=lines,
+    exit_status=_exit_status,
+    exits={
+        0: "there is a plan for all values, some value fits, or the offsets are valid",
+        1: "no value fits",
+        3: "the offsets are not valid for all values, or that is not known",
+    },
+    check=_check,
+    example={"problem": EXAMPLE, "options": {"limits": True, "within": 67_108_864, "at": {"b": 8}, "time_limit_s": 5}},
+)

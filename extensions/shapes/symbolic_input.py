@@ -1,0 +1,152 @@
+"""The input of capabilities about problems with expressions as sizes."""
+
+from __future__ import annotations
+
+import re
+from hashlib import sha256
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, Field
+
+from memplan.questions.capability import ForeignOptions
+from memplan.questions.inputs import FILE, Base64, object_in, read_problem_field
+from memplan.questions.inputs.question import Input, Question, Subject
+from memplan.questions.reading import Reader
+from memplan.planner import formats
+from memplan.planner.errors import OptionError, ProblemError, shown
+from memplan.planner.formats import memplan_json
+from memplan.planner.instance.compile import compile_problem
+from memplan.planner.model.problem import Problem
+from memplan.planner.model.rows import Name
+from memplan.extensions.shapes.symbols.problem import SymbolicBuffer, SymbolicProblem
+from memplan.extensions.shapes.symbols.space import SymbolRange
+from memplan.planner.foreign import reading as importers
+from memplan.extensions.shapes.symbolic_models import read_symbolic
+
+_RANGE = re.compile(r"\s*(\S(?:.*\S)?)\s*=\s*(\d{1,18})\.\.(\d{1,18})?(?::(\d{1,18}))?\s*", re.ASCII)
+
+
+def _ranges(given: object) -> object:
+    """Return the mapping for ranges given as texts such as `n=2..2048:8`."""
+    if not isinstance(given, str | tuple | list):
+        return given
+    ranges: dict[str, SymbolRange] = {}
+    for text in given.split(",") if isinstance(given, str) else given:
+        parts = _RANGE.fullmatch(str(text))
+        if parts is None:
+            raise OptionError(f"symbol: must be a symbol and its values, n=2..2048, got {shown(text)}")
+        name, low, high, divisor = parts.groups()
+        if name in ranges:
+            raise OptionError(f"symbol: must be given once for each symbol, got {shown(name)} again: leave one out")
+        ranges[name] = SymbolRange(min=int(low), max=int(high) if high else None, multiple_of=int(divisor or 1))
+    return ranges
+
+
+class SymbolicOptions(ForeignOptions):
+    """The options for reading a model with symbols as dimensions."""
+
+    symbol: Annotated[dict[Name, SymbolRange], BeforeValidator(_ranges)] = Field(
+        {},
+        description="The values of a symbol: n=2..2048, or n=8..2048:8 for multiples of eight, or n=1.. without "
+        "an upper bound. The default is what the file says.",
+    )
+
+
+def read_sizes(given: SymbolicProblem | bytes, options: SymbolicOptions) -> SymbolicProblem:
+    """Return the problem of a question, also from a model's file, with the ranges of the options.
+
+    Raises InputError.
+    """
+    if isinstance(given, bytes):
+        return read_symbolic(given, options.name, options.symbol, options)
+    options.refuse_for_models()
+    if unknown := [name for name in options.symbol if name not in given.symbols]:
+        names = ", ".join(given.symbols) or "it has none"
+        raise OptionError(f"symbol: must be a symbol of the problem ({names}), got {shown(unknown[0])}")
+    changed = {"symbols": given.symbols | options.symbol, "alignment": options.alignment or given.alignment}
+    return given.model_copy(update=changed)
+
+
+def _read(value: object) -> SymbolicProblem | bytes:
+    if isinstance(value, str | bytes):
+        return FILE.from_json(value)
+    content = object_in(value, "problem", ProblemError)
+    return SymbolicProblem.model_validate(content) if "symbols" in content else _plain(read_problem_field(content))
+
+
+def _plain(problem: Problem) -> SymbolicProblem:
+    """Return a problem without symbols in symbolic form; raises ProblemError unless it has only sizes and lifetimes."""
+    features = compile_problem(problem).features
+    alignments = {row.alignment for row in problem.buffers}
+    if features - {"alignment", "capacity"} or len(alignments) > 1:
+        text = ", ".join(sorted(features)) or "several alignments"
+        raise ProblemError(f"problem: must have buffers of one memory, with sizes and lifetimes alone, got {text}")
+    rows = problem.buffers
+    return SymbolicProblem(
+        symbols={},
+        buffers=tuple(
+            SymbolicBuffer(id=row.id, size=row.size, start=row.intervals[0][0], end=row.intervals[-1][1])
+            for row in rows
+        ),
+        alignment=next(iter(alignments), 1),
+        capacity=problem.pools[0].size,
+        name=problem.name,
+    )
+
+
+def _read_file(_reader: Reader, data: bytes, name: str, _question: Question) -> SymbolicProblem | bytes:
+    if importers.detect(data, name) is not None:
+        return data
+    is_json = formats.detect(data, name) == "json"
+    return _read(memplan_json.parse(data)) if is_json else _plain(formats.read_problem(data, name))
+
+
+def _written(problem: SymbolicProblem | bytes) -> Any:
+    return FILE.to_json(problem) if isinstance(problem, bytes) else problem.model_dump(mode="json", exclude_none=True)
+
+
+def symbolic_subject(problem: SymbolicProblem | bytes) -> Subject:
+    """Return the facts about a symbolic problem or a model's file, for listing it."""
+    if isinstance(problem, bytes):
+        return Subject(f"sha256:{sha256(problem).hexdigest()}", None, 0)
+    text = problem.model_dump_json(exclude={"name", "source", "format"})
+    return Subject(f"sha256:{sha256(text.encode()).hexdigest()}", problem.name, len(problem.buffers))
+
+
+SYMBOLIC = Input(
+    "problem",
+    SymbolicProblem | Base64,
+    _read,
+    _written,
+    "A file whose sizes are expressions over symbols, a model whose dimensions have names, plain problems, or -.",
+    from_file=_read_file,
+    subject=symbolic_subject,
+    is_foreign=True,
+)
+EXAMPLE: dict[str, Any] = {
+    "symbols": {"b": {"min": 1, "max": 64}, "n": {"min": 2, "max": 2048}},
+    "alignment": 64,
+    "buffers": [
+        {"id": "embedding", "size": "3072*b*n", "start": 0, "end": 3},
+        {"id": "scores", "size": "48*b*n**2", "start": 2, "end": 4},
+        {"id": "mask", "size": "ceil_div(n, 8)*n", "start": 1, "end": 5},
+    ],
+}
+
+
+def _values(given: object) -> object:
+    """Return the mapping for values given as texts such as `n=128`."""
+    if not isinstance(given, str | tuple | list):
+        return given
+    values: dict[str, int] = {}
+    for text in given.split(",") if isinstance(given, str) else given:
+        name, sign, value = str(text).partition("=")
+        if not sign or not value.strip().isascii() or not value.strip().isdigit():
+            raise OptionError(f"at: must be a symbol and its value, n=128, got {shown(text)}")
+        if name.strip() in values:
+            raise OptionError(f"at: must be given once for each symbol, got {shown(name.strip())} again: leave one out")
+        values[name.strip()] = int(value)
+    return values
+
+
+GivenValues = Annotated[dict[str, int], BeforeValidator(_values)]

@@ -1,0 +1,142 @@
+"""Models whose dimensions are symbols: each size an expression, exact, and lifetimes that are the same for all values.
+
+A reader computes with numbers that keep how they follow from symbols, so that its sizes are expressions in the end.
+What it read is then compared with what it reads where the dimensions are plain numbers, at several values.
+"""
+
+from __future__ import annotations
+
+import keyword
+import re
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+
+from memplan.planner.errors import FormatError, Option, OptionError, ProblemError, shown
+from memplan.planner.model.problem import Problem
+from memplan.planner.model.rows import Id
+from memplan.planner.operations.graph_facts import TensorRole
+from memplan.extensions.shapes.symbols.comparing import samples
+from memplan.extensions.shapes.symbols.numbers import SymbolicNumber, SymbolicNumbers, largest
+from memplan.extensions.shapes.symbols.problem import SymbolicBuffer, SymbolicProblem, SymbolicTensor, where
+from memplan.extensions.shapes.symbols.space import Space, SymbolRange, Values
+from memplan.planner.systems import file_readers
+from memplan.planner.foreign.imported import Imported, stranger_bytes
+from memplan.planner.foreign.model_options import ModelOptions
+from memplan.planner.foreign.reading import detect, read_model
+
+_COMPARED = 3
+"""The values, beside two corners, at which what was read is compared with plain numbers."""
+
+
+def read_symbolic(
+    data: bytes, name: str | None, ranges: Mapping[str, SymbolRange], options: ModelOptions | None = None
+) -> SymbolicProblem:
+    """Return the problem of a model for all values of the symbols that its dimensions name; raises InputError.
+
+    A symbol has the range that is given, or else the one that the file says, or any value from 1. Dimensions that the
+    options give a size are no symbols.
+    """
+    options = options or ModelOptions()
+    kind = detect(data, name)
+    if kind is None or not file_readers()[kind].has_symbols:
+        with_symbols = ", ".join(name for name, row in file_readers().items() if row.has_symbols)
+        raise FormatError(
+            f"must be a problem in JSON, or a model whose dimensions have names ({with_symbols}), got {kind}"
+        )
+    with stranger_bytes():
+        stated: dict[str, SymbolRange] = import_module(file_readers()[kind].where).symbols(data)
+    if unknown := [each for each in ranges if each not in stated]:
+        listed = ", ".join(stated) or "none"
+        raise OptionError(f"symbol: must be a dimension that the model names ({listed}), got {shown(unknown[0])}")
+    names = {each: _spelled(each) for each in stated if each not in options.dims}
+    symbols = {short: ranges.get(each, stated[each]) for each, short in names.items()}
+    numbers = SymbolicNumbers(symbols)
+
+    def at(values: Mapping[str, int]) -> Imported:
+        dims = {each: values[short] for each, short in names.items()}
+        return read_model(data, name, options.model_copy(update={"dims": {**options.dims, **dims}}))
+
+    try:
+        read = at({each: numbers.symbol(each) for each in symbols})
+    except FormatError as error:
+        if not (endless := [each for each, short in names.items() if symbols[short].max is None]):
+            raise
+        few, fewer = (Option("symbol", f"{endless[0]}={values}") for values in ("1..1024", "32..1024:32"))
+        hint = (f"{shown(endless[0])} may have any value from 1; fewer, as in ", few, " or ", fewer, ", may help")
+        raise FormatError(*error.said, hint) from None
+    for point in _points(numbers.space):
+        _compare(read, at(point).problem, point)
+    return _problem(read, symbols)
+
+
+def _spelled(name: str) -> str:
+    """Return the name of a dimension as expressions can have it."""
+    plain = re.sub(r"\W", "_", name, flags=re.ASCII)
+    return plain if plain.isidentifier() and not keyword.iskeyword(plain) else f"x_{plain}"
+
+
+def _points(space: Space) -> list[Values]:
+    """Return the values at which plain numbers are read: corners, and some between them."""
+    if not space.symbols:
+        return []
+    inner = samples(space, _COMPARED, seed=3)
+    few = [inner[0], *inner[-_COMPARED:]]
+    largest = {each: row.max for each, row in space.symbols.items()}
+    top = {each: (row.steps[1] or 0) * row.multiple_of for each, row in space.symbols.items()}
+    return few if None in largest.values() else [*few, top]
+
+
+def _compare(read: Imported, plain: Problem, point: Values) -> None:
+    """Raise FormatError where a model is another one at some value than what was read for all of them."""
+    mine = read.problem.buffers
+    there = f"must have one form for all values of the symbols: at {where(point)}"
+    if mine.ids != plain.buffers.ids:
+        raise FormatError(
+            f"model: {there}, other values lie in the place of others; narrower ranges or divisors may help"
+        )
+    for row, other in zip(mine, plain.buffers, strict=True):
+        size = read.symbolic_sizes.get(str(row.id))
+        value = row.size if size is None else size.numbers.space.value(size.form, point)
+        if value != other.size or row.intervals != other.intervals or row.alias_of != other.alias_of:
+            size_text = shown(str(size) if size is not None else row.size)
+            raise FormatError(
+                f"buffer {shown(str(row.id))}: {there}, it is another one than {size_text} ({other.size} bytes)"
+            )
+
+
+def _problem(read: Imported, symbols: Mapping[str, SymbolRange]) -> SymbolicProblem:
+    problem = read.problem
+    if len(problem.pools) > 1:
+        raise ProblemError("model: must have one memory where its sizes have symbols")
+    sizes: dict[Id, int] = {}
+    for row in problem.buffers:  # an alias, which has the bytes of its buffer, may be the larger one
+        home = row.id if row.alias_of is None else row.alias_of
+        sizes[home] = largest(sizes.get(home, 0), read.symbolic_sizes.get(str(row.id), row.size))
+    buffers = [row for row in problem.buffers if row.alias_of is None]
+    rows = tuple(
+        SymbolicBuffer(
+            id=row.id,
+            size=str(size) if isinstance(size := sizes[row.id], SymbolicNumber) else size,
+            start=row.intervals[0][0],
+            end=row.intervals[-1][1],
+        )
+        for row in buffers
+    )
+    alignment = max((row.alignment for row in buffers), default=1)
+    tensors = tuple(_tensors(read, {str(row.id): row.alias_of or row.id for row in problem.buffers}))
+    return SymbolicProblem(symbols=dict(symbols), buffers=rows, alignment=alignment, tensors=tensors, name=problem.name)
+
+
+def _tensors(read: Imported, homes: Mapping[str, Id]) -> Iterator[SymbolicTensor]:
+    """Yield the tensors that lie in buffers, by their homes, and the weights, which lie in none."""
+    if read.operations is None:
+        return
+    entry = read.operations.functions[read.operations.entry]
+    roles: dict[str, TensorRole] = {**dict.fromkeys(entry.params, "input"), **dict.fromkeys(entry.results, "output")}
+    for row in entry.buffers:
+        home = homes.get(f"{read.operations.entry}/{row.id}")
+        if row.id in entry.constants:
+            yield SymbolicTensor(name=row.id, role="weight")
+        elif home is not None:
+            role: TensorRole = "state" if row.persistent else "activation"
+            yield SymbolicTensor(name=row.id, buffer=home, role=roles.get(row.id, role))

@@ -1,0 +1,348 @@
+"""Proof that one polynomial is never above another for any values of the symbols. Exact; a "no" means not proved.
+
+In the difference, each atom is replaced by its range: `floor(p / d) = (p - r) / d` with `0 <= r <= d - 1`, with one `r`
+for each atom, so that what both sides share cancels; `max(p, 0)` is 0 or `p`, and both cases are proved. What is left
+is a polynomial over the symbols in a box. Its coefficients in Bernstein's basis never exceed its values there, so it is
+proved if none is negative; above a minimum without a maximum, the coefficients in `symbol - min` serve instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import partial
+from itertools import chain, combinations, product
+from math import isqrt, lcm, prod
+
+import numpy as np
+
+from memplan.extensions.shapes.symbols.polynomials import Key, Monomial, Polynomial, degree, key, minus, names, plus, times
+from memplan.extensions.shapes.symbols.space import Columns, Floor, Positive, Space, Values
+from memplan.extensions.shapes.symbols.tables import Frame, PolynomialTable, settled, to_bernstein
+
+Box = Mapping[str, tuple[int, int | None]]
+"""The least and the largest step of each symbol; None if it is unbounded."""
+Exact = Mapping[Monomial, Fraction]
+Case = frozenset[str]
+"""The atoms `max(p, 0)` that equal `p` in this case; the others are 0."""
+_REST = "~"
+_MOST_MAXIMA = 8
+"""The most `max` atoms that one comparison splits into cases: 256 cases."""
+_MOST_MIXED = 4
+"""The most rests whose two ends are tried in one comparison: 16 cases."""
+_PAIRS_TRIED = 6
+LEAF, _MOST_BOXES = 1024, 2048
+"""Boxes of at most LEAF values are enumerated; at most `_MOST_BOXES` boxes are examined for one polynomial."""
+SAMPLES = 64
+
+
+def bounded(box: Box) -> tuple[tuple[int, int], ...] | None:
+    """Return the ends of a box in the order of its symbols; None if a symbol is unbounded."""
+    ends = tuple((low, high) for low, high in box.values() if high is not None)
+    return ends if len(ends) == len(box) else None
+
+
+@dataclass
+class Comparer:
+    """Comparisons in one space; results are cached."""
+
+    space: Space
+    _expanded: dict[tuple[Monomial, Case], Exact] = field(default_factory=dict)
+    _known: dict[Key, bool] = field(default_factory=dict)
+    _frames: dict[tuple[Monomial, ...], Frame] = field(default_factory=dict)
+    _columns: Columns = field(default_factory=dict)
+    _atoms: int = -1
+
+    @property
+    def box(self) -> Box:
+        """The steps over which comparisons hold."""
+        return {name: symbol.steps for name, symbol in self.space.symbols.items()}
+
+    def never_above(self, left: Polynomial, right: Polynomial) -> bool:
+        """Return True if `left <= right` is proved for all values."""
+        return self.never_negative(minus(right, left))
+
+    def never_negative(self, polynomial: Polynomial) -> bool:
+        """Return True if a polynomial is proved to be at least 0 for all values."""
+        form = key(polynomial)
+        if form not in self._known:
+            self._known[form] = self._is_plain(polynomial) or all(
+                not_negative(each, self.box) for each in self.lower(polynomial)
+            )
+        return self._known[form]
+
+    def negative(self, polynomial: Polynomial) -> Values | bool:
+        """Return a value at which a polynomial is negative; False if there is none, True if that is unknown.
+
+        What no single comparison proves is proved in halves of the ranges, or looked at value by value.
+        """
+        if self.never_negative(polynomial):
+            return False
+        space, most = self.space, self.space.most(polynomial)
+        names_ = sorted(space.free(polynomial))
+        whole = bounded({name: self.box[name] for name in names_})
+        if whole is None or most is None or most >= 2**62:
+            return True
+        others = {name: low for name, (low, _) in self.box.items()}
+        work, cases = [whole], self.lower(polynomial)
+        for _ in range(_MOST_BOXES):
+            if not work:
+                return False
+            box = work.pop()
+            if all(not_negative(case, dict(zip(names_, box, strict=True))) for case in cases):
+                continue
+            if prod(high - low + 1 for low, high in box) > LEAF:
+                work += halves(box)
+                continue
+            rows = np.array([*product(*(range(low, high + 1) for low, high in box))], np.int64).T
+            steps = {name: np.full(rows.shape[1], low) for name, low in others.items()}
+            values = space.at(polynomial, space.filled(steps | dict(zip(names_, rows, strict=True))))
+            if values[at := int(values.argmin())] < 0:
+                corner = {**others, **dict(zip(names_, rows[:, at].tolist(), strict=True))}
+                return {name: step * space.symbols[name].multiple_of for name, step in corner.items()}
+        return True
+
+    def _is_plain(self, polynomial: Polynomial) -> bool:
+        """Return True if no value is negative even with independent variables: for `n//3`, but not for `n//3 - 1`."""
+        if all(value >= 0 for value in polynomial.values()):
+            inner = (self.space.atoms.get(name) for name in sorted(names([polynomial])))
+            if all(not isinstance(atom, Floor) or self._is_plain(atom.inner) for atom in inner):
+                return True
+        spread = self.space.spread(polynomial)
+        return spread is not None and spread[0] >= 0
+
+    def lower(self, polynomial: Polynomial) -> list[Exact]:
+        """Return polynomials over the symbols alone, one of which is never above the given one at each value.
+
+        So where none of them is negative, it is not. There are several where it has atoms of `max`. Without any, where
+        it has too many of these, a polynomial that is negative stands for what cannot be said.
+        """
+        bounds: list[Exact] = []
+        for case in self._cases([polynomial]):
+            corners = [self._expand(polynomial, case)]
+            for rest in self._mixed(corners[0]):
+                corners = [self._at(corner, rest, end) for corner in corners for end in (0, 1)]
+            bounds += map(self._without_rests, corners)
+        return bounds or [{(): Fraction(-1)}]
+
+    def _mixed(self, polynomial: Exact) -> list[str]:
+        """Return the rests with both positive and negative terms; a polynomial linear in one is least at its ends."""
+        signs: dict[str, set[bool]] = {}
+        for monomial, value in polynomial.items():
+            for name in monomial:
+                if name.startswith(_REST):
+                    signs.setdefault(name, set()).add(value > 0)
+        mixed = sorted(name for name, both in signs.items() if len(both) == 2 and degree(polynomial, name) == 1)
+        return mixed[:_MOST_MIXED]
+
+    def _at(self, polynomial: Exact, rest: str, end: int) -> Exact:
+        """Return a polynomial that is linear in a remainder, with that at 0 (end 0) or at its largest (end 1)."""
+        most = self._most_rest(rest)
+        assert most is not None
+        total: Exact = {}
+        for monomial, value in polynomial.items():
+            if rest not in monomial:
+                total = plus(total, {monomial: value})
+            elif end:
+                total = plus(total, {tuple(name for name in monomial if name != rest): value * most})
+        return total
+
+    def _cases(self, polynomials: Sequence[Polynomial]) -> list[Case]:
+        """Return the sets of `max(p, 0)` atoms that may equal `p` while the others are 0; none if they are too many."""
+        symbols: set[str] = set()
+        work = names(polynomials)
+        while work:
+            name = work.pop()
+            if (atom := self.space.atoms.get(name)) is not None and name not in symbols:
+                symbols.add(name)
+                work |= names([atom.inner])
+        maxima = sorted(name for name in symbols if isinstance(self.space.atoms[name], Positive))
+        if len(maxima) > _MOST_MAXIMA:
+            return []
+        rows = chain.from_iterable(combinations(maxima, count) for count in range(len(maxima) + 1))
+        return [frozenset(row) for row in rows]
+
+    def table(self, polynomials: Sequence[Polynomial]) -> PolynomialTable | None:
+        """Return polynomials as rows, for comparing many; None if they have too many `max` atoms."""
+        monomials = tuple(sorted({monomial for polynomial in polynomials for monomial in polynomial}))
+        if monomials not in self._frames:
+            cases = [partial(self._expand, case=case) for case in self._cases([dict.fromkeys(monomials, 1)])]
+            self._frames[monomials] = Frame(monomials, list(self.space.symbols), self._most_rest, cases)
+        frame = self._frames[monomials]
+        return PolynomialTable(polynomials, frame) if len(frame.matrix) else None
+
+    def _expand(self, polynomial: Polynomial, case: Case) -> Exact:
+        """Replace atoms, also nested ones; `~@3` is the rest of atom `@3`, divided."""
+        total: Exact = {}
+        for monomial, value in polynomial.items():
+            if (monomial, case) not in self._expanded:
+                term: Exact = {(): Fraction(1)}
+                for name in monomial:
+                    term = times(term, self._meant(name, case))
+                self._expanded[monomial, case] = term
+            total = plus(total, self._expanded[monomial, case], value)
+        return total
+
+    def _meant(self, name: str, case: Case) -> Exact:
+        match self.space.atoms.get(name):
+            case None:
+                return {(name,): Fraction(1)}
+            case Positive(inner):
+                return self._expand(inner, case) if name in case else {}
+            case Floor(inner, divisor):
+                parts = self._expand(inner, case).items()
+                return plus({monomial: value / divisor for monomial, value in parts}, {(_REST + name,): Fraction(-1)})
+
+    def _most_rest(self, name: str) -> Fraction | None:
+        """Return the largest value of a rest; None for a symbol."""
+        if not name.startswith(_REST):
+            return None
+        atom = self.space.atoms[name[len(_REST) :]]
+        assert isinstance(atom, Floor)
+        return Fraction(atom.divisor - 1, atom.divisor)
+
+    def _without_rests(self, polynomial: Exact) -> Exact:
+        """Return a lower polynomial without rests: those that add become 0, those that subtract their maximum."""
+        total: dict[Monomial, Fraction] = {}
+        for monomial, value in polynomial.items():
+            rests = [rest for name in monomial if (rest := self._most_rest(name)) is not None]
+            if rests and value > 0:
+                continue
+            value *= prod(rests, start=Fraction(1))
+            total = plus(total, {tuple(name for name in monomial if not name.startswith(_REST)): value})
+        return total
+
+    # Several polynomials
+
+    def undominated(self, polynomials: Sequence[Polynomial]) -> list[Polynomial]:
+        """Return the polynomials that may be largest somewhere; samples settle most pairs, proofs the rest."""
+        different = {key(each): each for each in polynomials}
+        rows = [different[each] for each in sorted(different)]
+        table = self.table(rows) if len(rows) > 1 else None
+        if table is None:
+            return rows
+        if self._atoms != len(self.space.atoms):
+            self._columns = self.space.columns(samples(self.space, SAMPLES))
+            self._atoms = len(self.space.atoms)
+        values = table.values(self._columns)
+        rank = np.log1p(np.maximum(values, 0)).sum(axis=1)
+        order = np.argsort(-rank, kind="stable")
+        pairs = [
+            (above, below)
+            for at, below in enumerate(order.tolist())
+            for above in order[:at][(values[order[:at]] >= values[below]).all(axis=1)][:_PAIRS_TRIED].tolist()
+        ]
+        under = {below for above, below in self._never_above(rows, table, pairs)}
+        return [rows[each] for each in order.tolist() if each not in under]
+
+    def _never_above(
+        self, rows: Sequence[Polynomial], table: PolynomialTable, pairs: Sequence[tuple[int, int]]
+    ) -> Iterator[tuple[int, int]]:
+        """Yield the pairs whose second polynomial is proved never to be above the first."""
+        box = bounded(self.box)
+        is_sure, is_open = np.zeros(len(pairs), bool), np.ones(len(pairs), bool)
+        if box is not None and pairs:
+            above, below = np.array(pairs).T
+            error = table.error(box)
+            is_sure, is_open = settled(table.room(above, below), table.to_bernstein(box), error[above] + error[below])
+        for i, (left, right) in enumerate(pairs):
+            if is_sure[i] or (is_open[i] and self.never_above(rows[right], rows[left])):
+                yield left, right
+
+
+def halves(box: Sequence[tuple[int, int]]) -> list[tuple[tuple[int, int], ...]]:
+    """Split a box in two at the symbol with the largest ratio of ends; wide ranges are cut by ratio."""
+    at = max(range(len(box)), key=lambda i: (box[i][0] < box[i][1], (box[i][1] + 1) / (box[i][0] + 1)))
+    low, high = box[at]
+    middle = isqrt(max(low, 1) * high) if low * 4 < high else (low + high) // 2
+    middle = min(high - 1, max(low, middle))
+    return [(*box[:at], half, *box[at + 1 :]) for half in ((low, middle), (middle + 1, high))]
+
+
+def not_negative(polynomial: Exact, box: Box) -> bool:
+    """Return True if a polynomial over non-negative symbols is proved to be at least 0 in a box."""
+    if not polynomial or all(value > 0 for value in polynomial.values()):
+        return True
+    polynomial = _divided(polynomial, box)
+    variables = sorted(names([polynomial]))
+    if any(box[name][1] is None for name in variables):
+        shifted: Exact = {(): Fraction(1)}
+        total: dict[Monomial, Fraction] = {}
+        for monomial, value in polynomial.items():
+            shifted = {(): value}
+            for name in monomial:
+                shifted = times(
+                    shifted, plus({(name,): Fraction(1)}, {(): Fraction(box[name][0])} if box[name][0] else {})
+                )
+            total = plus(total, shifted)
+        return all(value > 0 for value in total.values())
+    return least_coefficient(polynomial, {name: (box[name][0], box[name][1] or 0) for name in variables}) >= 0
+
+
+def least_coefficient(polynomial: Exact, box: Mapping[str, tuple[int, int]]) -> int:
+    """Return the least Bernstein coefficient on a box, times a positive number; its sign is exact."""
+    variables = sorted(box)
+    scale = lcm(*(value.denominator for value in polynomial.values()))
+    rows = {
+        tuple(monomial.count(name) for name in variables): int(value * scale) for monomial, value in polynomial.items()
+    }
+    for axis, name in enumerate(variables):
+        _, matrix = to_bernstein(degree(polynomial, name), *box[name])
+        turned: dict[tuple[int, ...], int] = {}
+        for powers, value in rows.items():
+            for i, row in enumerate(matrix):
+                at = (*powers[:axis], i, *powers[axis + 1 :])
+                turned[at] = turned.get(at, 0) + value * row[powers[axis]]
+        rows = turned
+    every = product(*(range(degree(polynomial, name) + 1) for name in variables))
+    return min(rows.get(at, 0) for at in every)
+
+
+def _divided(polynomial: Exact, box: Box) -> Exact:
+    """Return the polynomial divided by the positive factors that all its terms share."""
+    shared: list[str] = []
+    first, *others = polynomial
+    for name in sorted(set(first)):
+        if box[name][0] > 0:
+            shared += [name] * min(monomial.count(name) for monomial in (first, *others))
+    if not shared:
+        return polynomial
+    quotient: dict[Monomial, Fraction] = {}
+    for monomial, value in polynomial.items():
+        rest = list(monomial)
+        for name in shared:
+            rest.remove(name)
+        quotient[tuple(rest)] = value
+    return quotient
+
+
+SHOWN, SAMPLED = 64, 1024
+"""An unbounded symbol is shown up to SHOWN times its least value, and sampled up to SAMPLED times that.
+
+Squares of a length exceed constants there; with more than three such symbols values are drawn up to fewer, so that
+products of them are sizes.
+"""
+
+
+def ends(space: Space, reach: int = SHOWN) -> dict[str, tuple[int, int]]:
+    """Return the first and last step of each symbol; an unbounded one ends at `reach` times the first."""
+    steps = {name: symbol.steps for name, symbol in space.symbols.items()}
+    return {name: (low, high if high is not None else max(low, 1) * reach) for name, (low, high) in steps.items()}
+
+
+def samples(space: Space, count: int, seed: int = 0) -> list[Values]:
+    """Return values of the symbols: corners and middles of their ranges, and `count` others, spread by ratio."""
+    free = sum(symbol.steps[1] is None for symbol in space.symbols.values())
+    steps = ends(space, min(SAMPLED, max(SHOWN, int(2 ** (30 / max(free, 1))))))
+    axes = [sorted({low, high, round((max(low, 1) * high) ** 0.5)}) for low, high in steps.values()]
+    corners = list(product(*axes))[: 3**4]
+    drawn = np.random.default_rng(seed).uniform(size=(count, len(steps)))
+    lows, highs = (np.array([each[i] for each in steps.values()], float) for i in (0, 1))
+    least = np.maximum(lows, 1)
+    spread = np.clip(np.round(np.exp(np.log(least) + drawn * np.log((highs + 0.49) / least))), lows, highs).astype(
+        np.int64
+    )
+    rows = dict.fromkeys((*corners, *map(tuple, spread.tolist())))
+    by = [space.symbols[name].multiple_of for name in steps]
+    return [dict(zip(steps, (value * each for value, each in zip(row, by, strict=True)), strict=True)) for row in rows]

@@ -1,0 +1,190 @@
+"""Integers that record how they depend on symbols; readers of models compute with them as with any int.
+
+Such a number has its value at one point, and a polynomial for all others. Sums, products and quotients keep both.
+Comparisons are proved for all values: if the result would differ at some of them, the reader is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Self
+
+from memplan.planner.errors import FormatError, Option
+from memplan.planner.model.rows import MAX_BYTES
+from memplan.extensions.shapes.symbols.comparing import Comparer
+from memplan.extensions.shapes.symbols.polynomials import Polynomial, constant, exact_quotient, minus, number, plus, scaled, times
+from memplan.extensions.shapes.symbols.space import Space, SymbolRange, Values
+
+_MOST_TERMS = 1_000
+
+
+class SymbolicNumbers:
+    """The numbers over some symbols, evaluated at an interior point where few different sizes coincide.
+
+    `prefix` marks the text of a number among the names of dimensions.
+    """
+
+    prefix = "="
+
+    def __init__(self, symbols: Mapping[str, SymbolRange]) -> None:
+        self.space = Space.of(symbols)
+        self.compare = Comparer(self.space)
+        self.point: Values = {name: _inner(each, i) for i, (name, each) in enumerate(self.space.symbols.items())}
+        self._by_text: dict[str, int] = {}
+
+    def symbol(self, name: str) -> int:
+        """Return a symbol as a number."""
+        return self.of(self.space.symbol(name))
+
+    def of(self, form: Polynomial) -> int:
+        """Return a polynomial as a number; a plain int if it has no symbols."""
+        if (value := number(form)) is not None:
+            return value
+        if len(form) > _MOST_TERMS:
+            raise FormatError(f"sizes: must have at most {_MOST_TERMS} terms when multiplied out, got {len(form)}")
+        return SymbolicNumber(self, form)
+
+    def text(self, value: int) -> str:
+        """Return the text of a number among the names of dimensions."""
+        assert isinstance(value, SymbolicNumber)
+        text = f"{self.prefix}{value}"
+        self._by_text[text] = value
+        return text
+
+    def written(self, text: str) -> int | None:
+        """Return the number with this text; None if there is none."""
+        return self._by_text.get(text)
+
+
+class SymbolicNumber(int):
+    """A number over symbols."""
+
+    numbers: SymbolicNumbers
+    form: Polynomial
+
+    def __new__(cls, numbers: SymbolicNumbers, form: Polynomial) -> Self:
+        """Return the number for a polynomial."""
+        made = super().__new__(cls, numbers.space.value(form, numbers.point))
+        made.numbers, made.form = numbers, form
+        return made
+
+    def __str__(self) -> str:
+        return self.numbers.space.text(self.form)
+
+    __repr__ = __str__
+
+    def __add__(self, other: int) -> int:
+        return self.numbers.of(plus(self.form, _form(other)))
+
+    def __sub__(self, other: int) -> int:
+        return self.numbers.of(minus(self.form, _form(other)))
+
+    def __rsub__(self, other: int) -> int:
+        return self.numbers.of(minus(_form(other), self.form))
+
+    def __mul__(self, other: int) -> int:
+        return self.numbers.of(times(self.form, _form(other)))
+
+    __radd__, __rmul__ = __add__, __mul__
+
+    def __neg__(self) -> int:
+        return self.numbers.of(scaled(self.form, -1))
+
+    def __floordiv__(self, other: int) -> int:
+        divisor = _form(other)
+        if (exact := exact_quotient(self.form, divisor)) is not None:
+            return self.numbers.of(exact)
+        value = number(divisor)
+        if value is None or value < 1:
+            raise FormatError(
+                f"sizes: must divide by a number, or without a rest for all values, got {self} // {other}"
+            )
+        return self.numbers.of(self.numbers.space.floor(self.form, value))
+
+    def __rfloordiv__(self, other: int) -> int:
+        if other == 0:
+            return 0
+        raise FormatError(f"sizes: must divide by a number, or without a rest for all values, got {other} // {self}")
+
+    def __mod__(self, other: int) -> int:
+        return self - self // other * other
+
+    def __rmod__(self, other: int) -> int:
+        return other - other // self * self
+
+    def __eq__(self, other: object) -> bool:
+        """True where both are equal for all values.
+
+        Where they are equal at some values only, they are taken as different: what is read is compared with what is
+        read at corners of the ranges (`memplan.extensions.shapes.symbolic_models`).
+        """
+        return isinstance(other, int) and not minus(self.form, _form(other))
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return int.__hash__(self)
+
+    def __le__(self, other: int) -> bool:
+        return self._is_at_most(other, 0)
+
+    def __lt__(self, other: int) -> bool:
+        return self._is_at_most(other, 1)
+
+    def __ge__(self, other: int) -> bool:
+        return not self < other
+
+    def __gt__(self, other: int) -> bool:
+        return not self <= other
+
+    def __bool__(self) -> bool:
+        return True
+
+    def _is_at_most(self, other: int, less: int) -> bool:
+        """Return True if `self <= other - less` for all values; raises FormatError if it holds only for some."""
+        if abs(int(other)) >= MAX_BYTES:  # whether a sum fits is looked at when all are known
+            return int(self) <= int(other) - less
+        room = minus(_form(other), plus(self.form, constant(less)))
+        compare, other_way = self.numbers.compare, minus(constant(-1), room)
+        if compare.never_negative(room):
+            return True
+        if compare.never_negative(other_way) or compare.negative(other_way) is False:
+            return False
+        if compare.negative(room) is False:
+            return True
+        rule = f"sizes: must compare alike for all values, got {self} <= {other - less}; the ranges of the symbols"
+        raise FormatError((f"{rule}, as in ", Option("symbol", "n=2..2048"), ", decide that"))
+
+
+def largest(left: int, right: int) -> int:
+    """Return the larger number, as a `max` expression if neither always is."""
+    return _either(left, right, at_most=False)
+
+
+def least(left: int, right: int) -> int:
+    """Return the smaller number, as a `min` expression if neither always is."""
+    return _either(left, right, at_most=True)
+
+
+def _either(left: int, right: int, *, at_most: bool) -> int:
+    over: Any = left if isinstance(left, SymbolicNumber) else right
+    if not isinstance(over, SymbolicNumber):
+        return min(left, right) if at_most else max(left, right)
+    numbers, forms = over.numbers, [_form(left), _form(right)]
+    if numbers.compare.never_above(*forms):
+        return left if at_most else right
+    if numbers.compare.never_above(*reversed(forms)):
+        return right if at_most else left
+    return numbers.of(numbers.space.least(forms) if at_most else numbers.space.largest(forms))
+
+
+def _form(value: int) -> Polynomial:
+    return value.form if isinstance(value, SymbolicNumber) else constant(int(value))
+
+
+def _inner(symbol: SymbolRange, place: int) -> int:
+    """Return a value of a symbol that rarely makes different sizes equal."""
+    low, high = symbol.steps
+    step = max(low, 3) + 8 + 3 * place
+    return symbol.multiple_of * (step if high is None else min(step, max(low, high - 1 - place)))

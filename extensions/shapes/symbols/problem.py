@@ -1,0 +1,93 @@
+"""Problems whose sizes are expressions: the wire format and derived values."""
+
+from __future__ import annotations
+
+import keyword
+from typing import Annotated
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from memplan.planner.errors import Location, broken, shown
+from memplan.planner.model.problem import Problem
+from memplan.planner.model.problem_fields import Pair
+from memplan.planner.model.rows import Alignment, Bytes, Id, Name, Time, Value, as_tuple
+from memplan.planner.operations.graph_facts import TensorRole
+from memplan.extensions.shapes.symbols.reading import MOST_CHARACTERS
+from memplan.extensions.shapes.symbols.space import SymbolRange, Values
+
+MOST_SYMBOLS = 16
+
+
+Size = Bytes | Annotated[str, Field(min_length=1, max_length=MOST_CHARACTERS)]
+"""Bytes, or an expression over the symbols: `"48*b*n**2"`."""
+
+
+class SymbolicBuffer(Value):
+    """A buffer whose size is bytes, or an expression over the symbols: `"48*b*n**2"`. It is alive in `[start, end)`.
+
+    `offset` pins it. An alias lies inside another buffer at all values, `alias_offset` bytes from its start.
+    """
+
+    id: Id
+    size: Size
+    start: Time
+    end: Time
+    offset: Size | None = None
+    alias_of: Id | None = None
+    alias_offset: Size | None = None
+
+
+class SymbolicTensor(Value):
+    """A tensor of a model: it lies at the start of a buffer, perhaps another tensor's; a weight lies in none."""
+
+    name: Name
+    buffer: Id | None = None
+    role: TensorRole = "activation"
+
+
+class SymbolicProblem(Value):
+    """Buffers of one memory, whose sizes are expressions over symbols with ranges. Valid once it exists.
+
+    `capacity` is how many bytes the memory has. `conflicts` are pairs that may not share bytes, besides those that are
+    alive together. `tensors` are those of a model by name, none where buffers are all that is known. `name`, `source`
+    and `format` are remarks.
+    """
+
+    symbols: dict[Name, SymbolRange]
+    buffers: Annotated[tuple[SymbolicBuffer, ...], BeforeValidator(as_tuple)]
+    alignment: Alignment = 1
+    capacity: Bytes | None = None
+    conflicts: Annotated[tuple[Pair, ...], BeforeValidator(as_tuple)] = ()
+    tensors: Annotated[tuple[SymbolicTensor, ...], BeforeValidator(as_tuple)] = ()
+    name: str | None = None
+    source: str | None = None
+    format: str | None = None
+
+    @model_validator(mode="after")
+    def _names_are_names(self) -> SymbolicProblem:
+        breaks: list[tuple[Location, str]] = []
+        if len(self.symbols) > MOST_SYMBOLS:
+            breaks.append((("symbols",), f"must be at most {MOST_SYMBOLS}, got {len(self.symbols)}"))
+        for name in self.symbols:
+            if not name.isidentifier() or not name.isascii() or keyword.iskeyword(name):
+                breaks.append((("symbols",), f"must have names of letters, digits and _, got {shown(name)}"))
+        names = {buffer.id for buffer in self.buffers}
+        for i, tensor in enumerate(self.tensors):
+            if tensor.buffer is not None and tensor.buffer not in names:
+                rule = f"must be the id of a buffer, got {shown(tensor.buffer)}"
+                breaks.append((("tensors", i, "buffer"), rule))
+        if breaks:
+            broken(*breaks)
+        self.without_sizes()
+        return self
+
+    def without_sizes(self) -> Problem:
+        """Return the problem with all sizes 0 and the same rules; raises ProblemError if the rules are invalid."""
+        fields = ("id", "start", "end", "alias_of")
+        rows = [{"size": 0} | {name: getattr(row, name) for name in fields} for row in self.buffers]
+        return Problem.model_validate({"buffers": rows, "conflicts": self.conflicts})
+
+
+def where(point: Values) -> str:
+    """Return the values of the symbols as text: `b=1, n=128`."""
+    return ", ".join(f"{name}={value}" for name, value in point.items())

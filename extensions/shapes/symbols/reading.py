@@ -1,0 +1,138 @@
+"""Parsing of expressions in a problem."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+from typing import NoReturn
+
+from memplan.planner.errors import ProblemError, shown
+from memplan.extensions.shapes.symbols.polynomials import Polynomial, constant, minus, number, plus, power, scaled, times
+from memplan.extensions.shapes.symbols.space import Space
+
+MOST_CHARACTERS = 10_000
+MOST_POWER = 16
+MOST_TERMS = 1_000
+"""The most terms of a size: (a + b + c)**16 has 153, while ten such sums multiplied exceed memory."""
+MOST_DIGITS = 19
+FUNCTIONS = "floor_div, ceil_div, align, min and max"
+
+
+def read(text: str | int, space: Space, where: str) -> Polynomial:
+    """Return the polynomial of an expression; raises ProblemError, which names `where`, the part and the rule."""
+    if isinstance(text, int):
+        return constant(text)
+    if len(text) > MOST_CHARACTERS:
+        raise ProblemError(f"{where}: must have at most {MOST_CHARACTERS} characters, got {len(text)}")
+    try:
+        tree = ast.parse(text.strip(), mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        raise ProblemError(f"{where}: must be an expression such as '48*b*n**2', got {shown(text)}") from None
+    try:
+        return _Reader(space, where).read(tree)
+    except RecursionError:
+        raise ProblemError(f"{where}: must have fewer parts inside each other, got {shown(text)}") from None
+
+
+class _Reader:
+    """A reader of one expression."""
+
+    def __init__(self, space: Space, where: str) -> None:
+        self.space = space
+        self.where = where
+        self.calls: dict[str, Callable[[Sequence[Polynomial], ast.Call], Polynomial]] = {
+            "floor_div": self._floor_div, "FloorDiv": self._floor_div, "ceil_div": self._ceil_div,
+            "CeilDiv": self._ceil_div, "align": self._align, "min": self._least, "Min": self._least,
+            "max": self._largest, "Max": self._largest,
+        }  # fmt: skip
+
+    def wrong(self, rule: str, tree: ast.AST) -> NoReturn:
+        raise ProblemError(f"{self.where}: {rule}, got {shown(ast.unparse(tree))}")
+
+    def read(self, tree: ast.AST) -> Polynomial:
+        match tree:
+            case ast.Constant(value=bool()):
+                self.wrong("must have whole numbers", tree)
+            case ast.Constant(value=int() as value):
+                if abs(value) >= 10**MOST_DIGITS:
+                    self.wrong(f"must have numbers of at most {MOST_DIGITS} digits", tree)
+                return constant(value)
+            case ast.Name(id=name):
+                return self._symbol(name, tree)
+            case ast.UnaryOp(op=ast.USub(), operand=operand):
+                return scaled(self.read(operand), -1)
+            case ast.UnaryOp(op=ast.UAdd(), operand=operand):
+                return self.read(operand)
+            case ast.Call(func=ast.Name(id=name), args=parts, keywords=[]) if name in self.calls and parts:
+                return self.calls[name]([self.read(part) for part in parts], tree)
+            case ast.Call():
+                self.wrong(f"must call nothing but {FUNCTIONS}", tree)
+            case ast.BinOp():
+                return self._operation(tree)
+        return self.wrong(f"must have numbers, symbols, + - * // % **, {FUNCTIONS}", tree)
+
+    def _symbol(self, name: str, tree: ast.AST) -> Polynomial:
+        if name not in self.space.symbols:
+            names = ", ".join(sorted(self.space.symbols)) or "none"
+            self.wrong(f"must have symbols that the problem has ({names})", tree)
+        return self.space.symbol(name)
+
+    def _operation(self, tree: ast.BinOp) -> Polynomial:
+        left, right = self.read(tree.left), self.read(tree.right)
+        match tree.op:
+            case ast.Add():
+                return plus(left, right)
+            case ast.Sub():
+                return minus(left, right)
+            case ast.Mult():
+                return self._product(left, right, tree)
+            case ast.FloorDiv():
+                return self.space.floor(left, self._divisor(right, tree.right))
+            case ast.Mod():
+                divisor = self._divisor(right, tree.right)
+                return minus(left, scaled(self.space.floor(left, divisor), divisor))
+            case ast.Div():
+                divisor = self._divisor(right, tree.right)
+                if any(value % divisor for value in left.values()):
+                    self.wrong("must divide without a rest for all values, or be written with //", tree)
+                return {monomial: value // divisor for monomial, value in left.items()}
+            case ast.Pow():
+                exponent = number(right)
+                if exponent is None or not 0 <= exponent <= MOST_POWER:
+                    self.wrong(f"must have powers from 0 to {MOST_POWER}", tree.right)
+                if len(left) > 1 and len(left) ** exponent > MOST_TERMS:
+                    self.wrong(f"must have at most {MOST_TERMS} terms when multiplied out", tree)
+                return power(left, exponent)
+        return self.wrong("must have the operators + - * // % and **", tree)
+
+    def _product(self, left: Polynomial, right: Polynomial, tree: ast.AST) -> Polynomial:
+        if len(left) * len(right) > MOST_TERMS:
+            self.wrong(f"must have at most {MOST_TERMS} terms when multiplied out", tree)
+        return times(left, right)
+
+    def _divisor(self, polynomial: Polynomial, tree: ast.AST) -> int:
+        value = number(polynomial)
+        if value is None or value < 1:
+            self.wrong("must divide by a number from 1", tree)
+        return value
+
+    def _pair(self, parts: Sequence[Polynomial], tree: ast.Call) -> tuple[Polynomial, int]:
+        if len(parts) != 2:
+            self.wrong("must have two arguments", tree)
+        return parts[0], self._divisor(parts[1], tree.args[1])
+
+    def _floor_div(self, parts: Sequence[Polynomial], tree: ast.Call) -> Polynomial:
+        return self.space.floor(*self._pair(parts, tree))
+
+    def _ceil_div(self, parts: Sequence[Polynomial], tree: ast.Call) -> Polynomial:
+        inner, divisor = self._pair(parts, tree)
+        return self.space.floor(plus(inner, constant(divisor - 1)), divisor)
+
+    def _align(self, parts: Sequence[Polynomial], tree: ast.Call) -> Polynomial:
+        return self.space.aligned(*self._pair(parts, tree))
+
+    def _least(self, parts: Sequence[Polynomial], _: ast.Call) -> Polynomial:
+        return self.space.least(parts)
+
+    def _largest(self, parts: Sequence[Polynomial], _: ast.Call) -> Polynomial:
+        return self.space.largest(parts)

@@ -1,0 +1,251 @@
+"""Problems with expressions as sizes, compiled to polynomials and live sets."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memplan.planner.errors import ProblemError, shown
+from memplan.planner.model.rows import MAX_BYTES
+from memplan.extensions.shapes.symbols.comparing import Comparer, samples
+from memplan.extensions.shapes.symbols.polynomials import Key, Polynomial, key, minus, plus
+from memplan.extensions.shapes.symbols.problem import SymbolicProblem, where
+from memplan.extensions.shapes.symbols.reading import read
+from memplan.extensions.shapes.symbols.space import Space, Values
+
+Rows = NDArray[np.int64]
+"""Sizes or offsets: a row a buffer, a column a value of the symbols."""
+
+
+@dataclass(frozen=True, eq=False)
+class Sized:
+    """A symbolic problem, read: its distinct sizes as polynomials, padded to the alignment, and its maximal live sets.
+
+    `form_of` is the index of each buffer's size in `forms`. No two buffers of a live set may share bytes; buffer b is
+    in `sets[first[b]:first[b + 1]]`, which rise. The last sets are those that conflicts make, `apart`. `pins` are pairs
+    of a buffer and the index in `forms` of its place, `views` rows of an alias, the buffer that it lies in, and the
+    index of how far it is into that; aliases are in no set.
+    """
+
+    problem: SymbolicProblem
+    space: Space
+    compare: Comparer
+    forms: tuple[Polynomial, ...]
+    form_of: NDArray[np.int64]
+    first: NDArray[np.int64]
+    sets: NDArray[np.int64]
+    live_sets: int
+    apart: tuple[tuple[int, ...], ...]
+    pins: tuple[tuple[int, int], ...]
+    views: tuple[tuple[int, int, int], ...]
+
+    @property
+    def count(self) -> int:
+        """The number of buffers."""
+        return len(self.problem.buffers)
+
+    @cached_property
+    def members(self) -> NDArray[np.int64]:
+        """The buffer of each entry of `sets`."""
+        return np.repeat(np.arange(self.count), np.diff(self.first))
+
+    @cached_property
+    def meets(self) -> NDArray[np.bool_]:
+        """The buffers that may not share bytes with each one, as a boolean matrix with an empty diagonal."""
+        alive = np.zeros((self.count, self.live_sets), np.float32)
+        alive[self.members, self.sets] = 1
+        meets: NDArray[np.bool_] = alive @ alive.T > 0
+        np.fill_diagonal(meets, False)
+        return meets
+
+    def sets_of(self, buffer: int) -> NDArray[np.int64]:
+        """Return the live sets that a buffer belongs to."""
+        return self.sets[self.first[buffer] : self.first[buffer + 1]]
+
+    def sizes(self, points: Sequence[Values]) -> Rows:
+        """Return the padded sizes at the given points."""
+        return self._at(points)[self.form_of]
+
+    def least(self, points: Sequence[Values]) -> Rows:
+        """Return the least offset of each buffer at some points: its pin, or else 0."""
+        least = np.zeros((self.count, len(points)), np.int64)
+        for (buffer, _), row in zip(self.pins, self._at(points)[[form for _, form in self.pins]], strict=True):
+            least[buffer] = row
+        return least
+
+    def _at(self, points: Sequence[Values]) -> Rows:
+        columns = self.space.columns(points)
+        rows = [self.space.at(form, columns) for form in self.forms]
+        return np.array(rows, np.int64).reshape(len(rows), len(points))
+
+    def demand(self, sizes: Rows, least: Rows) -> NDArray[np.int64]:
+        """Return a lower bound for every plan at each point: the largest live-set sum or end of a pinned buffer."""
+        total = np.zeros((self.live_sets, sizes.shape[1]), np.int64)
+        np.add.at(total, self.sets, sizes[self.members])
+        ends = np.where(sizes > 0, least + sizes, 0)[[buffer for buffer, _ in self.pins]]
+        peak: NDArray[np.int64] = np.maximum(total.max(axis=0, initial=0), ends.max(axis=0, initial=0))
+        return peak
+
+
+def compiled(problem: SymbolicProblem) -> Sized:
+    """Compile the sizes of a problem; raises ProblemError, which names the size, the symbol and the value."""
+    reader = _Reader(problem)
+    form_of = np.array([reader.form(i, row.size) for i, row in enumerate(problem.buffers)], np.int64)
+    pins = tuple((i, reader.place(i, "offset", row.offset)) for i, row in reader.rows if row.offset is not None)
+    views = tuple(reader.views())
+    if reader.wrong:
+        raise ProblemError(*reader.wrong)
+    forms = tuple(reader.forms)
+    _small_enough(reader.space, forms, [*form_of.tolist(), *(row[-1] for row in (*pins, *views))])
+    live, apart = _live_sets(problem)
+    of: list[list[int]] = [[] for _ in form_of]
+    for i, alive in enumerate((*live, *apart)):
+        for buffer in alive:
+            of[buffer].append(i)
+    first = np.cumsum([0, *map(len, of)], dtype=np.int64)
+    sets, count = np.array([each for row in of for each in row], np.int64), len(live) + len(apart)
+    sized = Sized(problem, reader.space, Comparer(reader.space), forms, form_of, first, sets, count, apart, pins, views)
+    if wrong := [*_pins_apart(sized)]:
+        raise ProblemError(*wrong)
+    return sized
+
+
+class _Reader:
+    """The distinct sizes of a problem, and the faults found in them."""
+
+    def __init__(self, problem: SymbolicProblem) -> None:
+        self.problem, self.space = problem, Space.of(problem.symbols)
+        self.rows = list(enumerate(problem.buffers))
+        self.forms: list[Polynomial] = []
+        self.wrong: list[str] = []
+        self._by_text: dict[int | str, tuple[Polynomial, int]] = {}
+        self._by_key: dict[Key, int] = {}
+
+    def form(self, i: int, text: int | str) -> int:
+        """Return the index of a buffer's padded size."""
+        if text not in self._by_text:
+            form = read(text, self.space, f"buffers[{i}].size")
+            if (rule := _refused(form, Comparer(self.space))) is not None:
+                self.wrong.append(f"buffers[{i}].size: {rule}, got {shown(text)}")
+            self._by_text[text] = form, self._index(self.space.aligned(form, self.problem.alignment))
+        return self._by_text[text][1]
+
+    def place(self, i: int, field: str, text: int | str) -> int:
+        """Return the index of a buffer's pin, or of its offset inside another buffer."""
+        form, alignment = read(text, self.space, f"buffers[{i}].{field}"), self.problem.alignment
+        rule = _refused(form, Comparer(self.space))
+        if any(value % alignment for value in form.values()):
+            rule = f"must be shown to be a multiple of the alignment ({alignment})"
+        if rule is not None:
+            self.wrong.append(f"buffers[{i}].{field}: {rule}, got {shown(text)}")
+        return self._index(form)
+
+    def views(self) -> Iterator[tuple[int, int, int]]:
+        """Yield each alias, the buffer that it finally lies in, and the index of its offset there."""
+        index, ways = {row.id: i for i, row in self.rows}, {}
+        for i, row in self.rows:
+            if row.alias_of is not None:
+                ways[i] = index[row.alias_of], self.forms[self.place(i, "alias_offset", row.alias_offset or 0)]
+                upper = self.problem.buffers[ways[i][0]]
+                room = minus(self._by_text[upper.size][0], plus(ways[i][1], self._by_text[row.size][0]))
+                if _refused(room, Comparer(self.space)) is not None:
+                    rule = f"must be shown to end inside {shown(row.alias_of)}, of {shown(upper.size)} bytes"
+                    self.wrong.append(f"buffers[{i}].alias_offset: {rule}, got {shown(row.alias_offset or 0)}")
+                if row.offset is not None:
+                    self.wrong.append(
+                        f"buffers[{i}].offset: must not be given beside alias_of, got {shown(row.offset)}"
+                    )
+        for i, (at, distance) in ways.items():
+            while at in ways:
+                at, further = ways[at]
+                distance = plus(distance, further)
+            yield i, at, self._index(distance)
+
+    def _index(self, form: Polynomial) -> int:
+        at = self._by_key.setdefault(key(form), len(self.forms))
+        if at == len(self.forms):
+            self.forms.append(form)
+        return at
+
+
+def _refused(form: Polynomial, compare: Comparer) -> str | None:
+    """Return the rule that a size breaks: it is negative somewhere, or not proved to be non-negative."""
+    space, corner = compare.space, compare.negative(form)
+    if corner is False:
+        return None
+    points = samples(space, 256) if corner is True else [corner]
+    for point in points:
+        if (value := space.value(form, point)) < 0:
+            return f"must not be negative, and is {value} at {where(point)}"
+    free = sorted(space.free(form))
+    if endless := [name for name in free if space.symbols[name].max is None]:
+        name = endless[0]
+        return f"must be shown not to be negative, for which {name!r} needs a 'max', as {name}=1..1024"
+    return f"must be shown not to be negative for all values of {', '.join(free)}: a greater 'min' may help"
+
+
+def _small_enough(space: Space, forms: Sequence[Polynomial], used: Sequence[int]) -> None:
+    total = sum((space.most(forms[form]) or 0) * count for form, count in Counter(used).items())
+    if total > MAX_BYTES:
+        top = ", ".join(f"{name}={each.max}" for name, each in space.symbols.items())
+        raise ProblemError(f"buffers: sizes must add up to at most {MAX_BYTES} bytes, got {total} at {top}")
+
+
+def _live_sets(problem: SymbolicProblem) -> tuple[list[frozenset[int]], tuple[tuple[int, ...], ...]]:
+    """Return the maximal sets of buffers alive together, and the sets that conflicts add.
+
+    A buffer is alive whenever one of its aliases is; aliases are in no set.
+    """
+    plain = problem.without_sizes()
+    begins, ends = defaultdict(list), defaultdict(list)
+    for i, row in enumerate(problem.buffers):
+        begins[row.start].append(plain.roots.get(i, (i, 0))[0])
+        ends[row.end].append(plain.roots.get(i, (i, 0))[0])
+    alive: Counter[int] = Counter()
+    live_sets: list[frozenset[int]] = []
+    for time in sorted({*begins, *ends}):
+        alive.subtract(ends[time])
+        alive.update(begins[time])
+        alive = +alive
+        now = frozenset(alive)
+        if begins[time] and not (live_sets and now <= live_sets[-1]):
+            live_sets[-1:] = [now] if live_sets and live_sets[-1] <= now else [*live_sets[-1:], now]
+    pairs = [frozenset(map(plain.root_of, pair)) for pair in problem.conflicts]
+    return live_sets, _apart(live_sets, [pair for pair in pairs if not any(pair <= live for live in live_sets)])
+
+
+def _apart(live: Sequence[frozenset[int]], pairs: Sequence[frozenset[int]]) -> tuple[tuple[int, ...], ...]:
+    """Return sets of buffers that pairwise must not share bytes: each conflict, and what is alive beside one of the
+    two.
+    """
+    near: dict[int, set[int]] = defaultdict(set)
+    for each in [*live, *pairs] if pairs else ():
+        for buffer in each:
+            near[buffer] |= each
+    apart_pairs = set()
+    for pair in pairs:
+        for alive in [each for each in live if each & pair]:
+            apart = set(pair)
+            for buffer in (*sorted(alive), *sorted(set.intersection(*(near[each] for each in sorted(pair))))):
+                if near[buffer] >= apart:
+                    apart.add(buffer)
+            apart_pairs.add(tuple(sorted(apart)))
+    return tuple(sorted(apart_pairs))
+
+
+def _pins_apart(sized: Sized) -> Iterator[str]:
+    """Yield the pins that are not proved to lie apart."""
+    rows, compare = sized.problem.buffers, sized.compare
+    for (a, low), (b, high) in combinations(sized.pins, 2):
+        spans = [
+            (sized.forms[at], plus(sized.forms[at], sized.forms[sized.form_of[i]])) for i, at in ((a, low), (b, high))
+        ]
+        if sized.meets[a, b] and not any(compare.never_above(spans[i][1], spans[1 - i][0]) for i in (0, 1)):
+            rule = f"must be shown to leave {shown(rows[a].id)}, at {shown(rows[a].offset)}, its bytes"
+            yield f"buffers[{b}].offset: {rule}, got {shown(rows[b].offset)}"

@@ -1,0 +1,254 @@
+"""Symbols with their ranges, and the atoms over them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Annotated, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from memplan.planner.errors import ProblemError
+from memplan.planner.model.rows import MAX_BYTES, Value
+from memplan.extensions.shapes.symbols.polynomials import (
+    Key,
+    Polynomial,
+    constant,
+    key,
+    minus,
+    names,
+    number,
+    plus,
+    scaled,
+    variable,
+)
+
+Values = Mapping[str, int]
+"""A value of each symbol."""
+Columns = dict[str, NDArray[np.int64]]
+"""The values of each variable at several points; those of symbols in steps."""
+_BITS = 63
+
+
+class SymbolRange(Value):
+    """The values of a symbol: multiples of `multiple_of` from `min` to `max`, inclusive; without `max`, unbounded."""
+
+    min: Annotated[int, Field(ge=0, le=MAX_BYTES)] = 1
+    max: Annotated[int, Field(ge=0, le=MAX_BYTES)] | None = None
+    multiple_of: Annotated[int, Field(ge=1, le=MAX_BYTES)] = 1
+
+    @property
+    def steps(self) -> tuple[int, int | None]:
+        """The least and the largest value, in units of its divisor."""
+        return -(-self.min // self.multiple_of), None if self.max is None else self.max // self.multiple_of
+
+
+class Floor(NamedTuple):
+    """The atom `floor(inner / divisor)`."""
+
+    inner: Polynomial
+    divisor: int
+
+
+class Positive(NamedTuple):
+    """The atom `max(inner, 0)`."""
+
+    inner: Polynomial
+
+
+Atom = Floor | Positive
+
+
+@dataclass
+class Space:
+    """Symbols and the atoms over them, created on demand; a variable is a symbol or an atom: `@0`, `@1`.
+
+    A symbol counts steps of its divisor, so that `(b*h*w)//64` of multiples of 8 is whole without an atom.
+    """
+
+    symbols: Mapping[str, SymbolRange]
+    atoms: dict[str, Atom] = field(default_factory=dict)
+    _names: dict[tuple[str, Key, int], str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, symbols: Mapping[str, SymbolRange]) -> Space:
+        """Return the space of symbols; raises ProblemError for a symbol without any value."""
+        wrong = []
+        for name, symbol in symbols.items():
+            low, high = symbol.steps
+            if high is not None and high < low:
+                if symbol.max is not None and symbol.max < symbol.min:
+                    wrong.append(f"symbols.{name}.max: must be at least min ({symbol.min}), got {symbol.max}")
+                    continue
+                divisor = f" that are multiples of {symbol.multiple_of}" if symbol.multiple_of > 1 else ""
+                wrong.append(f"symbols.{name}: must have a value from {symbol.min} to {symbol.max}{divisor}")
+        if wrong:
+            raise ProblemError(*wrong)
+        return cls(symbols)
+
+    @property
+    def is_bounded(self) -> bool:
+        """Return True if each symbol has a largest value."""
+        return all(symbol.max is not None for symbol in self.symbols.values())
+
+    def symbol(self, name: str) -> Polynomial:
+        """Return a symbol as the polynomial of its value."""
+        return variable(name, self.symbols[name].multiple_of)
+
+    def floor(self, inner: Polynomial, divisor: int) -> Polynomial:
+        """Return `floor(inner / divisor)`; whole parts of coefficients are moved out, so that equal atoms are one."""
+        whole = {monomial: value // divisor for monomial, value in inner.items() if value // divisor}
+        rest = {monomial: value % divisor for monomial, value in inner.items() if value % divisor}
+        if number(rest) is not None:
+            return whole
+        return plus(whole, variable(self._atom("floor", rest, divisor)))
+
+    def positive(self, inner: Polynomial) -> Polynomial:
+        """Return `max(inner, 0)`; `p` and `-p` share one atom, since `max(p, 0) = p + max(-p, 0)`."""
+        if (value := number(inner)) is not None:
+            return constant(max(0, value))
+        if next(value for _, value in reversed(key(inner))) < 0:
+            return plus(inner, variable(self._atom("positive", scaled(inner, -1), 0)))
+        return variable(self._atom("positive", inner, 0))
+
+    def largest(self, polynomials: Sequence[Polynomial]) -> Polynomial:
+        """Return the maximum of polynomials."""
+        first, *others = sorted(polynomials, key=key)
+        for each in others:
+            first = plus(first, self.positive(minus(each, first)))
+        return first
+
+    def least(self, polynomials: Sequence[Polynomial]) -> Polynomial:
+        """Return the minimum of polynomials."""
+        return scaled(self.largest([scaled(each, -1) for each in polynomials]), -1)
+
+    def aligned(self, polynomial: Polynomial, alignment: int) -> Polynomial:
+        """Return the polynomial rounded up to a multiple of an alignment."""
+        if alignment == 1:
+            return polynomial
+        return scaled(self.floor(plus(polynomial, constant(alignment - 1)), alignment), alignment)
+
+    def _atom(self, kind: str, inner: Polynomial, divisor: int) -> str:
+        atom = (kind, key(inner), divisor)
+        if atom not in self._names:
+            self._names[atom] = name = f"@{len(self.atoms)}"
+            self.atoms[name] = Floor(inner, divisor) if kind == "floor" else Positive(inner)
+        return self._names[atom]
+
+    # Values
+
+    def value(self, polynomial: Polynomial, values: Values) -> int:
+        """Return the exact value of a polynomial at given values of all symbols."""
+        return self.values([polynomial], values)[0]
+
+    def values(self, polynomials: Iterable[Polynomial], values: Values) -> list[int]:
+        """Return the value of each polynomial; common parts are computed once."""
+        steps = {name: values[name] // symbol.multiple_of for name, symbol in self.symbols.items()}
+        return [self._value(polynomial, steps) for polynomial in polynomials]
+
+    def _value(self, polynomial: Polynomial, known: dict[str, int]) -> int:
+        total = 0
+        for monomial, coefficient in polynomial.items():
+            for name in monomial:
+                if name not in known:
+                    atom = self.atoms[name]
+                    inner = self._value(atom.inner, known)
+                    known[name] = inner // atom.divisor if isinstance(atom, Floor) else max(0, inner)
+                coefficient *= known[name]
+            total += coefficient
+        return total
+
+    def columns(self, points: Sequence[Values]) -> Columns:
+        """Return the values of all variables at points, for `at`."""
+        steps = {
+            name: np.array([point[name] // each.multiple_of for point in points], np.int64)
+            for name, each in self.symbols.items()
+        }
+        return self.filled(steps or {"": np.zeros(len(points), np.int64)})
+
+    def filled(self, steps: Columns) -> Columns:
+        """Return the values of symbols, in steps, and of all atoms at the same points."""
+        columns = dict(steps)
+        for name, atom in self.atoms.items():
+            inner = self.at(atom.inner, columns)
+            columns[name] = inner // atom.divisor if isinstance(atom, Floor) else np.maximum(inner, 0)
+        return columns
+
+    def at(self, polynomial: Polynomial, columns: Columns) -> NDArray[np.int64]:
+        """Return a polynomial's values at the points of `columns`."""
+        total = np.zeros(len(next(iter(columns.values()))), np.int64)
+        for monomial, coefficient in polynomial.items():
+            term: NDArray[np.int64] = np.full_like(total, coefficient)
+            for name in monomial:
+                term = term * columns[name]
+            total += term
+        return total
+
+    def spread(self, polynomial: Polynomial) -> tuple[int, int] | None:
+        """Return two numbers that enclose all values, by interval arithmetic, or None if a symbol is unbounded."""
+        if not all(self.symbols[name].max is not None for name in self.free(polynomial)):
+            return None
+        low = high = 0
+        for monomial, coefficient in polynomial.items():
+            least = most = coefficient
+            for name in monomial:
+                a, b = self._interval(name)
+                ends = (least * a, least * b, most * a, most * b)
+                least, most = min(ends), max(ends)
+            low, high = low + least, high + most
+        return low, high
+
+    def _interval(self, name: str) -> tuple[int, int]:
+        if name in self.symbols:
+            low, high = self.symbols[name].steps
+            assert high is not None
+            return low, high
+        atom = self.atoms[name]
+        spread = self.spread(atom.inner)
+        assert spread is not None
+        low, high = spread
+        return (low // atom.divisor, high // atom.divisor) if isinstance(atom, Floor) else (max(0, low), max(0, high))
+
+    def most(self, polynomial: Polynomial) -> int | None:
+        """Return a number that no partial sum of the polynomial's value exceeds, or None if a symbol is unbounded."""
+        if not all(self.symbols[name].max is not None for name in self.free(polynomial)):
+            return None
+        total = 0
+        for monomial, coefficient in polynomial.items():
+            term = abs(coefficient)
+            for name in monomial:
+                term *= max(map(abs, self._interval(name)))
+            total += term
+        return total
+
+    def free(self, polynomial: Polynomial) -> set[str]:
+        """Return the symbols of a polynomial, including those inside its atoms."""
+        free_names: set[str] = set()
+        for name in names([polynomial]):
+            free_names |= {name} if name in self.symbols else self.free(self.atoms[name].inner)
+        return free_names
+
+    # Text
+
+    def text(self, polynomial: Polynomial) -> str:
+        """Return the text of a polynomial in input syntax: `64*((48*b*n*n + 63)//64) + 4096`."""
+        ordered = sorted(polynomial.items(), key=lambda item: (-len(item[0]), item[0]))
+        terms = [self._term(monomial, value) for monomial, value in ordered]
+        return " + ".join(terms).replace("+ -", "- ") or "0"
+
+    def _term(self, monomial: tuple[str, ...], value: int) -> str:
+        factors = [self._factor(name) for name in monomial]
+        if monomial and abs(value) == 1:
+            return ("-" if value < 0 else "") + "*".join(factors)
+        return "*".join([str(value), *factors])
+
+    def _factor(self, name: str) -> str:
+        if name in self.symbols:
+            step = self.symbols[name].multiple_of
+            return name if step == 1 else f"({name}//{step})"
+        atom = self.atoms[name]
+        inner = self.text(atom.inner)
+        inner = f"({inner})" if len(atom.inner) > 1 or len(next(iter(atom.inner))) > 1 else inner
+        return f"({inner}//{atom.divisor})" if isinstance(atom, Floor) else f"max({inner}, 0)"

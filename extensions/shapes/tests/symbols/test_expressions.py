@@ -1,0 +1,104 @@
+"""Expressions over symbols: read into one form, evaluated exactly, compared with proofs."""
+
+from __future__ import annotations
+
+import ast
+import random
+
+import pytest
+
+from memplan.extensions.shapes.verify_programs import value_of
+from memplan.planner.errors import ProblemError
+from memplan.extensions.shapes.symbols.comparing import Comparer, samples
+from memplan.extensions.shapes.symbols.problem import SymbolicProblem
+from memplan.extensions.shapes.symbols.reading import read
+from memplan.extensions.shapes.symbols.sized import compiled
+from memplan.extensions.shapes.symbols.space import Space, SymbolRange
+from tests.support.symbolic import drawn_size, drawn_symbols, every_value
+
+SPACE = {
+    "b": SymbolRange(max=64),
+    "n": SymbolRange(min=2, max=2048),
+    "w": SymbolRange(min=32, max=1024, multiple_of=32),
+}
+
+
+def space() -> Space:
+    return Space.of(SPACE)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("align(201028*b*n, 64)", "201024*b*n + 64*((4*b*n + 63)//64)"),
+        ("(b*w)//32", "b*(w/32)"),
+        ("max(n, b)", "b + max(n - b, 0)"),
+        ("min(n, b)", "n + b - max(b, n)"),
+        ("ceil_div(n, 8)", "(n + 7)//8"),
+        ("n % 4", "n - 4*(n//4)"),
+        ("(n + b)**2", "n*n + 2*n*b + b*b"),
+        ("FloorDiv(n, 2)*Max(b, 1)", "(n//2)*max(1, b)"),
+    ],
+)
+def test_equal_sizes_have_one_form(one: str, other: str) -> None:
+    here = space()
+    assert read(one, here, "size") == read(other, here, "size")
+
+
+def test_expressions_evaluate_to_the_values_of_their_text() -> None:
+    for seed in range(60):
+        draw = random.Random(seed)
+        symbols = drawn_symbols(draw)
+        text = f"{drawn_size(draw, list(symbols))} + {drawn_size(draw, list(symbols))}"
+        here = Space.of({name: SymbolRange(**each) for name, each in symbols.items()})
+        form = read(text, here, "size")
+        tree, again = (ast.parse(each, mode="eval").body for each in (text, here.text(form)))
+        for values in samples(here, 20, seed):
+            assert here.value(form, values) == value_of(tree, values) == value_of(again, values), text
+
+
+def test_an_expression_proved_to_be_below_another_is_below_at_every_value() -> None:
+    proved = 0
+    for seed in range(80):
+        draw = random.Random(seed)
+        symbols = drawn_symbols(draw, 2)
+        for each in symbols.values():
+            each["max"] = min(each["max"], each["min"] + 12 * each["multiple_of"])
+        here = Space.of({name: SymbolRange(**each) for name, each in symbols.items()})
+        compare = Comparer(here)
+        left, right = (read(drawn_size(draw, list(symbols)), here, "size") for _ in range(2))
+        rows = {"symbols": symbols, "buffers": [{"id": "a", "size": 1, "start": 0, "end": 1}]}
+        values = every_value(SymbolicProblem.model_validate(rows)) or []
+        if compare.never_above(left, right):
+            proved += 1
+            assert all(here.value(left, each) <= here.value(right, each) for each in values)
+    assert proved > 10
+
+
+def test_a_proof_without_a_largest_value_needs_none() -> None:
+    here = Space.of({"n": SymbolRange()})
+    compare = Comparer(here)
+    assert compare.never_above(read("64*((4*n + 63)//64)", here, "size"), read("4*n + 63", here, "size"))
+    assert not compare.never_above(read("n*n", here, "size"), read("1000*n", here, "size"))
+
+
+@pytest.mark.parametrize(
+    ("size", "symbol", "sentence"),
+    [
+        ("((n - 43)//32)*((m - 43)//32)", {"min": 107}, None),
+        ("((n - 43)//32 - 1)*((m - 43)//32 + 3)", {"min": 107, "max": 9999}, None),
+        ("(n - 3)*(n - 4)", {"max": 100_000}, None),  # which is below 0 between 3 and 4
+        ("n*n - 2*m*n + m*m", {"max": 3000}, None),
+        ("n*n - 10*n + 24", {"max": 100_000}, "must not be negative, and is -1 at n=5"),
+        ("n*n - 6*n + 9", {}, "for which 'n' needs a 'max'"),
+    ],
+)
+def test_a_size_that_is_never_negative_is_not_refused(size: str, symbol: dict[str, int], sentence: str | None) -> None:
+    rows = [{"id": "a", "size": size, "start": 0, "end": 1}]
+    problem = SymbolicProblem.model_validate({"symbols": dict.fromkeys("nm", symbol), "buffers": rows})
+    if sentence is None:
+        assert compiled(problem).count == 1
+        return
+    with pytest.raises(ProblemError) as error:
+        compiled(problem)
+    assert sentence in str(error.value)

@@ -1,0 +1,179 @@
+"""Plans for all values: printed lines, generated sources that run, and limits as found by trying every value."""
+
+from __future__ import annotations
+
+import ctypes
+import subprocess
+import threading
+from collections import Counter
+from pathlib import Path
+from shutil import which
+from typing import Any
+
+import pytest
+
+from lab.shapes import faults_of_limits
+from lab.symbolic_certificates import said_of
+from memplan.api.cli.main import main
+from memplan.questions.capability import Control
+from memplan.extensions.shapes.limits import ShapesLimits
+from memplan.extensions.shapes.offset_programs import Evaluator, OffsetPrograms
+from memplan.extensions.shapes.search import certificate, search
+from memplan.extensions.shapes.search.certificate import load_forms
+from memplan.extensions.shapes.shapes import (
+    CAPABILITY,
+    LEAST_VERIFIED,
+    VERIFIED_AT,
+    ShapesAnswer,
+    ShapesOptions,
+    shapes,
+)
+from memplan.extensions.shapes.symbolic_input import EXAMPLE
+from memplan.planner.errors import OptionError, TimeOverError
+from memplan.extensions.shapes.symbols.comparing import samples
+from memplan.extensions.shapes.symbols.problem import SymbolicProblem
+from memplan.extensions.shapes.symbols.sized import compiled
+from memplan.extensions.shapes.symbols.space import SymbolRange
+from tests.support.symbolic import drawn_problem
+
+GCC = ("gcc", "-std=c99", "-O1", "-shared", "-fPIC")
+
+
+def problem_of(**changes: Any) -> SymbolicProblem:
+    return SymbolicProblem.model_validate(EXAMPLE | changes)
+
+
+def evaluator_of(problem: SymbolicProblem, found: ShapesAnswer) -> Evaluator:
+    return Evaluator(problem, OffsetPrograms(sizes=found.sizes, size_of=found.size_of, programs=found.programs))
+
+
+def test_the_curves_are_the_expressions_of_peak_and_bound_with_the_other_symbols_at_their_largest() -> None:
+    found = shapes(problem_of(symbols={"b": {"max": 3}, "n": {"min": 2, "multiple_of": 2}}))
+    assert [(curve.symbol, curve.at, curve.values[:2], curve.values[-1]) for curve in found.curves] == [
+        ("b", {"n": 128}, (1, 2), 3),
+        ("n", {"b": 3}, (2, 4), 128),
+    ]
+    for curve in found.curves:
+        for value, peak, bound in zip(curve.values, curve.peak, curve.bound, strict=True):
+            at = {**curve.at, curve.symbol: value}
+            assert (peak, bound) == tuple(
+                max(eval(form, {}, at) for form in forms) for forms in (found.programs[0].peak or (), found.bound)
+            )
+
+
+@pytest.mark.skipif(which("gcc") is None, reason="needs gcc")
+def test_sources_are_the_evaluator_and_refuse_what_is_out_of_range_or_does_not_fit(tmp_path: Path) -> None:
+    unbounded = problem_of(symbols={"b": {}, "n": {}})
+    for k, problem in enumerate([*map(drawn_problem, (20, 21, 22)), unbounded]):
+        source, library = tmp_path / f"{k}.c", tmp_path / f"{k}.so"
+        found = shapes(problem, options=ShapesOptions(time_limit_s=0.5, to="c"))
+        source.write_text(found.source or "")
+        subprocess.run([*GCC, "-Wall", "-Wextra", "-Werror", "-o", library, source], check=True)
+        plan = ctypes.CDLL(str(library)).plan
+        plan.restype = ctypes.c_int64
+        offsets = (ctypes.c_int64 * len(problem.buffers))()
+        names: dict[str, Any] = {}
+        exec(shapes(problem, options=ShapesOptions(time_limit_s=0.5, to="python")).source or "", names)
+        evaluator = evaluator_of(problem, found)
+        for values in samples(compiled(problem).space, 10):
+            peak, places = evaluator.offsets(values)
+            assert (plan(*map(ctypes.c_int64, values.values()), offsets), list(offsets)) == (peak, places)
+            assert names["plan"](**values)[0] == peak
+        low = {name: each.min - 1 for name, each in problem.symbols.items()}
+        assert plan(*map(ctypes.c_int64, low.values()), offsets) == -1
+        with pytest.raises(ValueError, match=str(next(iter(low)))):
+            names["plan"](**low)
+    assert plan(ctypes.c_int64(2**40), ctypes.c_int64(2**20), offsets) == -1
+
+
+def test_ranges_may_be_given_beside_a_problem() -> None:
+    found = shapes(problem_of(), options=ShapesOptions(symbol={"n": SymbolRange(min=5, max=6)}, alignment=16))
+    assert (found.symbols["n"].max, found.symbols["b"].max, found.alignment) == (6, 64, 16)
+    with pytest.raises(OptionError, match=r"symbol: must be a symbol of the problem \(b, n\), got"):
+        shapes(problem_of(), options=ShapesOptions(symbol={"x": SymbolRange()}))
+    with pytest.raises(OptionError, match="must be given for models only"):
+        shapes(problem_of(), options=ShapesOptions(dims={"x": 1}))
+
+
+def test_the_order_of_a_problem_is_proved_for_all_sizes_of_its_buffers(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    examples = Path(__file__).parents[3] / "examples"
+    assert main(["shapes", str(examples / "mobilenet_v2.csv"), "--format", "table"]) == 0
+    assert "optimal whatever the sizes of the buffers are" in capsys.readouterr().out
+    assert main(["shapes", str(examples / "two_memories.json")]) == 2
+    assert "must have buffers of one memory, with sizes and lifetimes alone, got" in capsys.readouterr().err
+
+
+def limits_within(problem: SymbolicProblem, **options: Any) -> ShapesLimits:
+    found = shapes(problem, options=ShapesOptions(limits=True, **options)).limits
+    assert found is not None
+    return found
+
+
+def test_limits_and_stairs_are_those_of_trying_every_value() -> None:
+    counts: Counter[str] = Counter()
+    # Of seed 182, sizes fall while a symbol grows, and the stairs have gaps.
+    assert [line for seed in (*range(15), 182) for line in faults_of_limits(seed, counts)] == []
+    assert min(counts["limits"], counts["stairs"]) > 0
+
+
+def test_a_symbol_without_a_largest_value_has_a_limit() -> None:
+    found = limits_within(problem_of(symbols={"b": {"max": 64}, "n": {}}), within=2**26, at={"b": 8})
+    fitting = max(n for n in range(1, 1000) if 3072 * 8 * n + 48 * 8 * n**2 + -(-n // 8) * n <= 2**26 - 3 * 64)
+    assert found.limits[0].by_plan == found.limits[0].by_any_plan
+    assert abs((found.limits[0].by_plan or 0) - fitting) <= 1
+
+
+def test_a_training_step_with_free_sizes_is_optimal_by_a_certificate_that_is_decided() -> None:
+    content = (Path(__file__).parents[2] / "models" / "graph_step.json").read_bytes()  # of lab.shapes: "graph step"
+    problem = SymbolicProblem.model_validate_json(content)
+    found = shapes(problem, options=ShapesOptions(time_limit_s=20))
+    assert (len(found.symbols), found.status, found.unchecked) == (2, "optimal", None)
+    answer = found.model_dump(mode="json")
+    assert said_of(answer, problem.model_dump(mode="json")) == "proved"
+    assert said_of(answer | {"programs": answer["programs"][:1]}, problem.model_dump(mode="json")) == "refused"
+
+
+def test_bounds_of_many_live_sets_are_those_of_the_largest(monkeypatch: pytest.MonkeyPatch) -> None:
+    sized = compiled(drawn_problem(9))
+    whole = load_forms(sized)
+    monkeypatch.setattr(certificate, "_MOST_CELLS", 1)
+    few = load_forms(sized)
+    assert len(few) == 1 < len(whole)
+    top = {name: row.max or 1 for name, row in sized.space.symbols.items()}
+    columns = sized.space.columns([top])
+    assert int(sized.space.at(few[0], columns)[0]) == max(int(sized.space.at(form, columns)[0]) for form in whole)
+
+
+def test_a_problem_of_many_buffers_without_time_is_reported_to_need_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(search, "_LARGE", 0)
+    over = threading.Event()
+    over.set()
+    with pytest.raises(TimeOverError, match=r"for a program of \d+ buffers, got as far as their bound"):
+        shapes(drawn_problem(7), control=Control(cancelled=over))
+
+
+def test_once_time_is_over_less_is_proved_and_verified_and_that_is_reported() -> None:
+    its, over, notes = drawn_problem(7), threading.Event(), list[ShapesAnswer]()
+    over.set()
+    whole = CAPABILITY.answered({"problem": its}, ShapesOptions(), Control())
+    found = CAPABILITY.answered({"problem": its}, ShapesOptions(), Control(cancelled=over, note=notes.append))
+    assert (whole.proof.ratio, whole.unchecked) != (None, found.unchecked)
+    assert whole.verified_at > VERIFIED_AT
+    assert (found.status, found.verified_at, found.curves) == ("feasible", LEAST_VERIFIED, ())
+    assert found.unchecked == "offsets beyond 2 values, as no ratio is claimed for all"
+    assert [(each.status, each.unchecked) for each in notes] == [("feasible", found.unchecked)]
+    at = whole.curves[0].at | {whole.curves[0].symbol: whole.curves[0].values[-1]}
+    bound = max(eval(form, {}, at) for form in found.bound)
+    assert bound <= whole.curves[0].bound[-1] <= evaluator_of(its, found).peak(at)
+
+
+def test_a_pin_above_no_bytes_is_within_no_ratio_of_the_bound() -> None:
+    rows = [
+        {"id": "pinned", "size": "2*n", "start": 5, "end": 8, "offset": 2},
+        {"id": "free", "size": "2*n", "start": 5, "end": 7},
+    ]
+    problem = SymbolicProblem.model_validate({"symbols": {"n": {"min": 0, "max": 3}}, "alignment": 2, "buffers": rows})
+    found = shapes(problem)
+    assert (found.status, found.proof.ratio, found.proof.worst) == ("feasible", None, {"n": 0})

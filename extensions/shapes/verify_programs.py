@@ -1,0 +1,171 @@
+"""The check of offset programs at given values, independent of the code that makes them."""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+from memplan.extensions.shapes.offset_programs import OffsetProgram, OffsetPrograms
+from memplan.planner.model.rows import WireValue
+from memplan.extensions.shapes.symbols.problem import SymbolicProblem, where
+from memplan.extensions.shapes.symbols.space import Values
+
+MOST_FOUND = 20
+_OPERATORS: Mapping[type[ast.operator], Callable[[int, int], int]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+    ast.Div: operator.floordiv,
+    ast.Pow: operator.pow,
+}
+_CALLS: Mapping[str, Callable[..., int]] = {
+    "min": min,
+    "Min": min,
+    "max": max,
+    "Max": max,
+    "floor_div": operator.floordiv,
+    "FloorDiv": operator.floordiv,
+    "ceil_div": lambda a, b: -(-a // b),
+    "CeilDiv": lambda a, b: -(-a // b),
+    "align": lambda a, b: -(-a // b) * b,
+}
+
+
+class Checked(WireValue):
+    """The result of the check: the number of values, and at most 20 violations."""
+
+    points: int
+    violations: tuple[str, ...]
+
+    @property
+    def is_valid(self) -> bool:
+        """True if nothing was violated."""
+        return not self.violations
+
+
+def verify_programs(problem: SymbolicProblem, found: OffsetPrograms, points: Iterable[Values]) -> Checked:
+    """Check each program at values of the symbols: no two buffers that are alive together share bytes, all is aligned.
+
+    Offsets are those of stacking in the program's order, too: an order keeps buffers apart for all sizes.
+    """
+    violations = list(_misshapen(problem, found))
+    if violations:
+        return Checked(points=0, violations=tuple(violations[:MOST_FOUND]))
+    rules = _Rules(problem)
+    trees = [_tree(buffer.size) for buffer in problem.buffers]
+    made = [_tree(text) for text in found.sizes]
+    count = 0
+    for point in points:
+        count += 1
+        sizes = [value_of(tree, point) for tree in made]
+        plain = [value_of(tree, point) for tree in trees]
+        padded = [-(-size // problem.alignment) * problem.alignment for size in plain]
+        violations += (f"problem at {where(point)}: {rule}" for rule in rules.outside(point, plain))
+        for buffer, size, at in zip(problem.buffers, padded, found.size_of, strict=True):
+            if size != sizes[at]:
+                violations.append(
+                    f"sizes[{at}] at {where(point)}: must be the size of {buffer.id!r}, {size}, got {sizes[at]}"
+                )
+        for i, program in enumerate(found.programs):
+            violations += (
+                f"programs[{i}] at {where(point)}: {rule}" for rule in _broken(rules, program, padded, sizes, point)
+            )
+        if len(violations) >= MOST_FOUND:
+            break
+    return Checked(points=count, violations=tuple(violations[:MOST_FOUND]))
+
+
+def _tree(text: int | str) -> ast.expr:
+    return ast.parse(str(text).strip(), mode="eval").body
+
+
+def value_of(tree: ast.expr, values: Values) -> int:
+    """Return the value of a parsed expression; raises KeyError for anything else."""
+    match tree:
+        case ast.Constant(value=int() as value):
+            return value
+        case ast.Name(id=name):
+            return values[name]
+        case ast.UnaryOp(op=sign, operand=operand):
+            return -value_of(operand, values) if isinstance(sign, ast.USub) else value_of(operand, values)
+        case ast.BinOp(left=left, op=sign, right=right):
+            return _OPERATORS[type(sign)](value_of(left, values), value_of(right, values))
+        case ast.Call(func=ast.Name(id=name), args=parts):
+            return _CALLS[name](*(value_of(part, values) for part in parts))
+    raise KeyError(ast.unparse(tree))
+
+
+def _misshapen(problem: SymbolicProblem, found: OffsetPrograms) -> Iterator[str]:
+    every = list(range(len(problem.buffers)))
+    if len(found.size_of) != len(every) or max(found.size_of, default=-1) >= len(found.sizes):
+        yield "size_of: must have a size for each buffer"
+    for i, program in enumerate(found.programs):
+        if sorted(program.order) != every or len(program.which) != len(every):
+            yield f"programs[{i}]: must have each buffer once"
+        for at, terms in enumerate((*program.values, program.last)):
+            if any(value >= at or size >= len(found.sizes) for value, size in terms):
+                yield f"programs[{i}].values[{at}]: must have values before it, and sizes that there are"
+        if max(program.which, default=-1) >= len(program.values):
+            yield f"programs[{i}].which: must have values that there are"
+
+
+class _Rules:
+    """The pairs of buffers that may not share bytes, and the required places of views and pins."""
+
+    def __init__(self, problem: SymbolicProblem) -> None:
+        self.problem, self.names = problem, [buffer.id for buffer in problem.buffers]
+        plain = problem.without_sizes()
+        self.roots = {i: root for i, (root, _) in plain.roots.items()}
+        self.pins = {i: _tree(row.offset) for i, row in enumerate(problem.buffers) if row.offset is not None}
+        self.far = {
+            i: (plain.index[row.alias_of], _tree(row.alias_offset or 0))
+            for i, row in enumerate(problem.buffers)
+            if row.alias_of is not None
+        }
+        alive: list[tuple[int, int]] = []
+        self.pairs = {(min(a, b), max(a, b)) for a, b in ([*map(plain.root_of, pair)] for pair in problem.conflicts)}
+        self.pairs = {(a, b) for a, b in self.pairs if a < b}
+        for b, row in sorted(enumerate(problem.buffers), key=lambda item: item[1].start):
+            root = self.roots.get(b, b)
+            alive = [each for each in alive if each[0] > row.start]
+            self.pairs |= {(min(root, each), max(root, each)) for _, each in alive if each != root}
+            alive.append((row.end, root))
+
+    def outside(self, point: Values, sizes: Sequence[int]) -> Iterator[str]:
+        """Yield the views that do not lie inside their buffers."""
+        for i, (upper, distance) in self.far.items():
+            if not 0 <= value_of(distance, point) <= sizes[upper] - sizes[i]:
+                yield f"{self.names[i]!r} must lie inside of {self.names[upper]!r}"
+
+
+def _broken(
+    rules: _Rules, program: OffsetProgram, padded: Sequence[int], sizes: Sequence[int], point: Values
+) -> Iterator[str]:
+    """Yield the violations of a program at one value."""
+    values: list[int] = []
+    for terms in program.values:
+        values.append(max((values[value] + sizes[size] for value, size in terms), default=0))
+    offsets, names = [values[each] for each in program.which], rules.names
+    peak = max((values[value] + sizes[size] for value, size in program.last), default=0)
+    ends = [offset + size for offset, size in zip(offsets, padded, strict=True)]
+    if peak != (most := max((end for i, end in enumerate(ends) if i not in rules.roots), default=0)):
+        yield f"must have the peak {most}, got {peak}"
+    rank = {buffer: i for i, buffer in enumerate(program.order)}
+    beneath = [0] * len(offsets)
+    for a, b in rules.pairs:
+        if padded[a] and padded[b] and offsets[a] < ends[b] and offsets[b] < ends[a]:
+            yield f"{names[a]!r} and {names[b]!r} share bytes"
+        lower, upper = (a, b) if rank[a] < rank[b] else (b, a)
+        beneath[upper] = max(beneath[upper], ends[lower])
+    for b, (upper, distance) in rules.far.items():
+        beneath[b] = offsets[upper] + value_of(distance, point)
+    for b, pin in rules.pins.items():
+        beneath[b] = value_of(pin, point)
+    for b, offset in enumerate(offsets):
+        if offset != beneath[b]:
+            yield f"{names[b]!r} must lie at {beneath[b]} by the order, got {offset}"
+        if offset % rules.problem.alignment:
+            yield f"{names[b]!r} must lie at a multiple of {rules.problem.alignment}, got {offset}"

@@ -1,0 +1,125 @@
+"""Problems of dsa-solver: pools with reserved ranges, buffers with live intervals, pairs apart, the price of reuse.
+
+```
+{"instance": "kernel", "problem": {"pools": [{"id": 2, "name": "Mat", "capacity": 524288, "reserved_ranges": []}],
+ "buffers": [{"id": 0, "size": 2048, "alignment": 32, "allowed_pools": [2],
+              "live_intervals": [{"lower": 55, "upper": 145}]}],
+ "constraints": {"separations": [], "colocations": [], "temporal_exclusions": [], "pinned_allocations": []},
+ "cost_model": {"reuse_penalties": [{"first": 0, "second": 1, "cost": 1}]},
+ "objective": {"terms": ["capacity_overflow", "reuse_cost"]}}}
+```
+
+Separations are conflicts, colocations relatives at the same offset, and pairs that are excluded in time may share bytes
+although their intervals meet: then all other pairs that meet are named, and nothing has lifetimes. Alias classes and
+groups of pipelines say where a problem comes from, and nothing of its plans. Source: tonibohnlein/dsa-solver, commit
+a8d1257.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import combinations
+from typing import Any
+
+from memplan.planner.errors import FormatError, shown
+from memplan.planner.formats.memplan_json import parse
+from memplan.planner.model.problem import Problem
+from memplan.planner.foreign.imported import Imported, refuse_dims
+from memplan.planner.foreign.model_options import ModelOptions
+
+Row = Mapping[str, Any]
+Pairs = list[tuple[int, int]]
+
+
+def read(data: bytes, options: ModelOptions) -> Imported:
+    """Read a problem; raises FormatError, ProblemError, and OptionError for named dimensions."""
+    refuse_dims(options, "problems of dsa-solver")
+    document: Any = parse(data)
+    try:
+        problem = _problem(document["problem"], options)
+    except (TypeError, ValueError, LookupError, AttributeError) as error:
+        raise FormatError(
+            f"problem: must be one of dsa-solver, with buffers and their live_intervals: {error}"
+        ) from error
+    return Imported(Problem.model_validate({"name": document.get("instance"), **problem}))
+
+
+def _problem(given: Row, options: ModelOptions) -> dict[str, Any]:
+    rules = given.get("constraints", {})
+    excluded = _pairs(rules.get("temporal_exclusions", ()))
+    pools = {pool["id"]: pool for pool in given["pools"]}
+    rows = {row["id"]: _buffer(row, pools, options) for row in given["buffers"]}
+    conflicts = _pairs(rules.get("separations", ()))
+    for pin in rules.get("pinned_allocations", ()):
+        rows[pin["buffer"]]["offset"] = pin["offset"]
+        if pin.get("exclusive_for_all_time"):
+            conflicts += [(pin["buffer"], other) for other in rows if other != pin["buffer"]]
+    for first, second in _pairs(rules.get("colocations", ())):
+        _colocate(rows, first, second)
+    if excluded:
+        conflicts += _that_meet(rows, {frozenset(pair) for pair in excluded})
+        for row in rows.values():
+            row["lifetimes"] = None
+    prices: dict[int, Pairs] = {}
+    for row in given.get("cost_model", {}).get("reuse_penalties", ()):
+        prices.setdefault(row["cost"], []).append((row["first"], row["second"]))
+    return {
+        "buffers": [{name: value for name, value in row.items() if value is not None} for row in rows.values()],
+        "conflicts": conflicts,
+        "reuse": [{"pairs": pairs, "cost": cost} for cost, pairs in sorted(prices.items()) if cost],
+        "pools": [_pool(pool) for pool in given["pools"]],
+        "objective": _objective(given.get("objective", {}).get("terms", ()), has_prices=any(prices)),
+    }
+
+
+def _buffer(row: Row, pools: Mapping[int, Row], options: ModelOptions) -> dict[str, Any]:
+    return {
+        "id": row["id"],
+        "size": row["size"],
+        "alignment": options.alignment or row.get("alignment", 1),
+        "pools": [pools[pool]["name"] for pool in row["allowed_pools"]],
+        "lifetimes": [(interval["lower"], interval["upper"]) for interval in row["live_intervals"]],
+    }
+
+
+def _colocate(rows: Mapping[int, dict[str, Any]], first: int, second: int) -> None:
+    """Merge the position groups of two buffers, so that all members of the second group follow the first."""
+    lead = _lead(rows, second)
+    if lead != _lead(rows, first):
+        rows[lead]["relative"] = {"to": first, "offset": 0}
+
+
+def _lead(rows: Mapping[int, dict[str, Any]], buffer: int) -> int:
+    """Return the buffer at the root of a position group."""
+    while "relative" in rows[buffer]:
+        buffer = rows[buffer]["relative"]["to"]
+    return buffer
+
+
+def _pool(pool: Row) -> dict[str, Any]:
+    reserved = [(part["begin"], part["end"] - part["begin"]) for part in pool.get("reserved_ranges", ())]
+    return {"name": pool["name"], "size": pool.get("capacity"), "reserved": reserved}
+
+
+def _pairs(rows: Iterable[Row]) -> Pairs:
+    return [(row["first"], row["second"]) for row in rows]
+
+
+def _that_meet(rows: Mapping[int, dict[str, Any]], excluded: set[frozenset[int]]) -> Pairs:
+    """Return the pairs with overlapping intervals, except excluded ones."""
+    return [
+        (i, j)
+        for i, j in combinations(rows, 2)
+        if frozenset((i, j)) not in excluded
+        and any(a < d and c < b for a, b in rows[i]["lifetimes"] for c, d in rows[j]["lifetimes"])
+    ]
+
+
+def _objective(terms: Sequence[str], has_prices: bool) -> str:
+    if "reuse_cost" in terms:
+        return "cost" if has_prices else "fit"
+    if not set(terms) <= {"capacity_overflow", "total_peak", "max_peak"}:
+        raise ValueError(
+            f"objective.terms: must be peaks or capacity_overflow and reuse_cost, got {shown(list(terms))}"
+        )
+    return "peak" if set(terms) & {"total_peak", "max_peak"} else "fit"

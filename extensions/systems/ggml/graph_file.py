@@ -1,0 +1,229 @@
+"""Lines of `graph_json.h`: a graph of ggml, or the same graph at several sizes of one dimension."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from math import gcd, lcm
+from typing import Annotated, Any, TypeVar
+
+from pydantic import BeforeValidator, Field, ValidationError
+from pydantic_core import from_json
+
+from memplan.planner.errors import FormatError, sentences, shown
+from memplan.planner.model.rows import MAX_BYTES, Alignment, Bytes, Name, WireValue, as_tuple
+from memplan.extensions.shapes.symbols.space import SymbolRange
+
+_CONFIRMING = 1
+"""The number of graphs beyond those that determine a polynomial, which it must also match."""
+_Index = Annotated[int, Field(ge=0, lt=2**31)]
+
+
+class Header(WireValue):
+    """The line that begins a graph; `dim` is its dimension, by name."""
+
+    format: str
+    dim: Annotated[dict[Name, Annotated[int, Field(ge=1, le=MAX_BYTES)]], Field(max_length=1)] = Field(
+        default_factory=dict
+    )
+
+
+class BackendBuffer(WireValue):
+    """A backend's buffer; a `computed` one is planned by ggml, others hold weights and caches."""
+
+    buffer: _Index
+    size: Bytes
+    type: Name
+    alignment: Alignment
+    computed: bool
+
+
+class GgmlTensor(WireValue):
+    """A tensor: its bytes, its buffer, the tensor that it is a view of, and its offset."""
+
+    tensor: _Index
+    name: str
+    type: str
+    shape: Annotated[tuple[Bytes, ...], BeforeValidator(as_tuple)]
+    bytes: Bytes
+    view_of: _Index | None = None
+    at: Bytes = 0
+    buffer: _Index | None = None
+    offset: Bytes = 0
+    input: bool = False
+    output: bool = False
+
+
+class GgmlNode(WireValue):
+    """A node: the tensor that it computes, and those that it reads."""
+
+    node: _Index
+    op: Name
+    reads: Annotated[tuple[_Index, ...], BeforeValidator(as_tuple)]
+
+
+_KINDS: Mapping[str, type[WireValue]] = {
+    "format": Header,
+    "node": GgmlNode,
+    "tensor": GgmlTensor,
+    "buffer": BackendBuffer,
+}
+_Row = TypeVar("_Row", bound=WireValue)
+
+
+@dataclass
+class GgmlGraph:
+    """One graph of a file."""
+
+    dim: Mapping[str, int]
+    buffers: list[BackendBuffer] = field(default_factory=list)
+    tensors: list[GgmlTensor] = field(default_factory=list)
+    nodes: list[GgmlNode] = field(default_factory=list)
+
+    def root(self, k: int) -> int:
+        """Return the tensor that owns another's bytes: its view source, or itself."""
+        view_of = self.tensors[k].view_of
+        return k if view_of is None else view_of
+
+
+def read_graphs(data: bytes) -> list[GgmlGraph]:
+    """Return the graphs of a file by their sizes of the dimension; raises FormatError."""
+    graphs: list[GgmlGraph] = []
+    for number, line in enumerate(data.splitlines(), 1):
+        if not line.strip():
+            continue
+        row = _row(number, line)
+        if isinstance(row, Header):
+            graphs.append(GgmlGraph(row.dim))
+        elif not graphs:
+            raise FormatError(f"line {number}: must begin a graph, got {shown(line.decode(errors='replace'))}")
+        else:
+            _add(graphs[-1], row, number)
+    if not graphs:
+        raise FormatError("must have a graph of ggml, got none")
+    for graph in graphs:
+        _refuse_wrong_views(graph)
+    names = {name for graph in graphs for name in graph.dim} if len(graphs) > 1 else set()
+    sizes = {size for graph in graphs for size in graph.dim.values()}
+    if len(graphs) > 1 and (len(names) != 1 or len(sizes) < len(graphs)):
+        raise FormatError("graphs: must each have another size of one dimension, or be in files of their own")
+    graphs.sort(key=lambda graph: next(iter(graph.dim.values()), 0))
+    for graph in graphs[1:]:
+        _refuse_other(graphs[0], graph)
+    used = {each for row in graphs[0].nodes for each in (row.node, *row.reads)}
+    used |= {graphs[0].root(each) for each in used}
+    if rest := [row.tensor for row in graphs[0].tensors if row.tensor not in used]:
+        raise FormatError(f"tensor {rest[0]}: must be of a node, which computes or reads it: is the file cut off?")
+    return graphs
+
+
+def _row(number: int, line: bytes) -> WireValue:
+    try:
+        value: Any = from_json(line)
+        kind = next((kind for word, kind in _KINDS.items() if isinstance(value, dict) and word in value), None)
+        if kind is None:
+            raise FormatError(f"line {number}: must be an object with one of {', '.join(_KINDS)}, got {shown(value)}")
+        return kind.model_validate(value)
+    except ValidationError as error:
+        raise FormatError(*(f"line {number}: {sentence}" for sentence in sentences(error))) from error
+    except ValueError as error:
+        raise FormatError(f"line {number}: must be JSON: {error}") from error
+
+
+def _add(graph: GgmlGraph, row: WireValue, number: int) -> None:
+    """Add a line to a graph; raises FormatError for references to missing numbers."""
+
+    def there(field_name: str, index: int | None, rows: Sequence[WireValue]) -> None:
+        if index is not None and index >= len(rows):
+            raise FormatError(f"line {number}: {field_name}: must be one of {len(rows)} before it, got {index}")
+
+    def appended(rows: list[_Row], one: _Row, index: int) -> None:
+        if index != len(rows):
+            raise FormatError(f"line {number}: must be number {len(rows)}, got {index}")
+        rows.append(one)
+
+    if isinstance(row, BackendBuffer):
+        appended(graph.buffers, row, row.buffer)
+    elif isinstance(row, GgmlTensor):
+        there("buffer", row.buffer, graph.buffers)
+        appended(graph.tensors, row, row.tensor)
+    elif isinstance(row, GgmlNode):
+        for name, index in (("node", row.node), *(("reads", each) for each in row.reads)):
+            there(name, index, graph.tensors)
+        graph.nodes.append(row)
+
+
+def _refuse_wrong_views(graph: GgmlGraph) -> None:
+    for row in graph.tensors:
+        if row.view_of is not None and not (
+            row.view_of < len(graph.tensors) and graph.tensors[row.view_of].view_of is None
+        ):
+            raise FormatError(f"tensor {row.tensor}: view_of: must be a tensor that is no view, got {row.view_of}")
+
+
+def _refuse_other(first: GgmlGraph, other: GgmlGraph) -> None:
+    """Raise FormatError unless two graphs differ only in sizes."""
+
+    def form(row: WireValue) -> object:
+        if isinstance(row, GgmlTensor):
+            return row.name, row.type, row.view_of, row.buffer, row.input, row.output
+        return (row.type, row.alignment, row.computed) if isinstance(row, BackendBuffer) else row
+
+    for field_name in ("buffers", "tensors", "nodes"):
+        rows, others = getattr(first, field_name), getattr(other, field_name)
+        pairs = enumerate(zip(rows, others, strict=False))
+        k = next((k for k, (a, b) in pairs if form(a) != form(b)), None)
+        if k is not None or len(rows) != len(others):
+            place = f"{field_name}[{min(len(rows), len(others)) if k is None else k}]"
+            raise FormatError(f"graphs: must be the same but for sizes, are not in {place} at {other.dim}")
+
+
+def symbol_of(graphs: Sequence[GgmlGraph]) -> dict[str, SymbolRange]:
+    """Return the dimension in which the graphs differ, from its least size on; none for one graph."""
+    if len(graphs) == 1:
+        return {}
+    (name,) = graphs[0].dim
+    sizes = [graph.dim[name] for graph in graphs]
+    return {name: SymbolRange(min=sizes[0], multiple_of=gcd(*sizes))}
+
+
+def tensor_bytes(graphs: Sequence[GgmlGraph], size: int | None) -> Iterator[int]:
+    """Yield the bytes of each tensor for a size of the dimension, which may be a symbol; None for one graph.
+
+    They are the polynomial of least degree through all graphs. Raises FormatError where it needs each of them, so that
+    none confirms it, and for bytes below 0.
+    """
+    if size is None:
+        yield from (row.bytes for row in graphs[0].tensors)
+        return
+    (name,) = graphs[0].dim
+    at = [graph.dim[name] for graph in graphs]
+    fits: dict[tuple[int, ...], int] = {}
+    for rows in zip(*(graph.tensors for graph in graphs), strict=True):
+        values = tuple(row.bytes for row in rows)
+        if values not in fits:
+            fits[values] = _value(f"tensor {shown(rows[0].name)}: bytes", name, at, values, size)
+        yield fits[values]
+
+
+def _value(what: str, name: str, at: Sequence[int], values: Sequence[int], size: int) -> int:
+    """Return the value at `size` of the interpolating polynomial (Newton's divided differences)."""
+    row, factors = [Fraction(value) for value in values], [Fraction(values[0])]
+    for step in range(1, len(at)):
+        row = [(row[k + 1] - row[k]) / (at[k + step] - at[k]) for k in range(len(row) - 1)]
+        factors.append(row[0])
+    while len(factors) > 1 and not factors[-1]:
+        factors.pop()
+    if len(factors) > len(at) - _CONFIRMING:
+        rule = f"must follow from {name} as a polynomial that more graphs confirm, got {len(at)} graphs"
+        raise FormatError(f"{what}: {rule}; write it at more sizes, or at multiples of what ggml rounds up to")
+    below = lcm(*(factor.denominator for factor in factors))
+    total, product = 0, 1
+    for k, factor in enumerate(factors):
+        total = total + int(factor * below) * product
+        product = product * (size - at[k])
+    value = total // below
+    if int(value) < 0:
+        raise FormatError(f"{what}: must not be below 0 where {name} is {size}, got {int(value)}")
+    return value

@@ -1,0 +1,30 @@
+"""ggml's graph allocator: in time order, each tensor goes to the smallest free block, the highest of equal ones."""
+
+from __future__ import annotations
+
+from memplan.planner.model.problem import Problem
+from memplan.solvers.reference.tensors import Placed, StopCheck
+from memplan.extensions.systems.online import FreeBlocks, place_online
+
+ALIGNMENT = 32
+"""The bytes that its CPU backend rounds sizes and offsets to."""
+
+
+class _BestFit(FreeBlocks):
+    def allocate(self, size: int) -> int:
+        """Take the smallest sufficient block; take the last one, which is unbounded, only if no other suffices."""
+        last = len(self.blocks) - 1 if self.blocks and sum(self.blocks[-1]) == self.top else len(self.blocks)
+        fits = [(length, -k) for k, (_, length) in enumerate(self.blocks[:last]) if length >= size]
+        if fits:
+            return self.take(-min(fits)[1], size)
+        if last < len(self.blocks) and self.blocks[last][1] >= size:
+            return self.take(last, size)
+        return self.grow(size)
+
+
+def best_fit(problem: Problem, seed: int, stop_check: StopCheck) -> Placed:
+    """Place tensors as ggml does within one chunk.
+
+    Source: ggml-org/ggml d99724f2, src/ggml-alloc.c: ggml_dyn_tallocr_alloc, ggml_dyn_tallocr_free_bytes.
+    """
+    return place_online(problem, stop_check, ALIGNMENT, _BestFit())

@@ -1,0 +1,191 @@
+"""Graphs of ggml, as `integrations/ggml/graph_json.h` writes them once they have memory.
+
+A node reads tensors and computes one; a view has the bytes of its root. What a node writes into a view changes the
+root. A tensor that lies where one of its sources lies was computed in place, where ggml's operation may be and the
+source is not read later; both are one buffer. Leaves are inputs, alive from before the first node; outputs, and what no
+node reads, stay to the end, as ggml keeps them. What lies outside of its compute buffers and is never written, weights,
+is constant; what is written there, such as a cache of keys and values, is state.
+
+Several graphs in one file are one graph at several sizes of a dimension, which is a symbol.
+Source: ggml-org/ggml d99724f2, src/ggml-alloc.c: ggml_gallocr_allocate_node.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+
+from memplan.planner.errors import FormatError, OptionError, shown
+from memplan.planner.operations.graph_facts import OperationFacts, TensorFacts
+from memplan.extensions.shapes.symbols.space import SymbolRange
+from memplan.planner.foreign.draft import Kind, OperationsDraft
+from memplan.planner.foreign.imported import Imported, OpenSizesError, refuse_dims, size_of
+from memplan.planner.foreign.model_options import ModelOptions
+from memplan.planner.foreign.vocabulary import kind_of, kinds_by_name
+from memplan.extensions.systems.ggml.graph_file import GgmlGraph, GgmlTensor, read_graphs, symbol_of, tensor_bytes
+
+_VIEWS = frozenset(("NONE", "RESHAPE", "VIEW", "PERMUTE", "TRANSPOSE"))
+IN_PLACE = frozenset("""
+SCALE DIAG_MASK_ZERO DIAG_MASK_INF ADD ADD_ID ADD1 SUB MUL DIV SQR SQRT LOG ROPE ROPE_BACK SILU_BACK RMS_NORM
+RMS_NORM_BACK SOFT_MAX SOFT_MAX_BACK ABS SGN NEG STEP TANH ELU RELU SIGMOID GELU GELU_QUICK GELU_ERF SILU HARDSWISH
+HARDSIGMOID EXP EXPM1 SOFTPLUS XIELU FLOOR CEIL ROUND TRUNC
+""".split())  # fmt: skip  # noqa: SIM905
+"""The operations, unary ones by their own names, whose results ggml writes over a source that nothing reads later."""
+_ELEMENTWISE = kinds_by_name({"square": "SQR", "sign": "SGN", "hard_swish": "HARDSWISH", "hard_sigmoid": "HARDSIGMOID"})
+_COPY = re.compile(r"[^#]+#.*#\d+", re.DOTALL)
+"""The names of copies: BACKEND#TENSOR#NUMBER."""
+_TYPES = {"f32": "float32", "f16": "float16", "bf16": "bfloat16", "i32": "int32", "i64": "int64", "i8": "int8"}
+
+
+def symbols(data: bytes) -> dict[str, SymbolRange]:
+    """Return the dimension of which a file has the graph at several sizes; raises FormatError."""
+    return symbol_of(read_graphs(data))
+
+
+def read(data: bytes, options: ModelOptions) -> Imported:
+    """Read a graph of ggml; raises FormatError, and OptionError for dimensions that the graph does not have."""
+    graphs = read_graphs(data)
+    if len(graphs) == 1:
+        refuse_dims(options, "graphs of ggml at one size")
+        return _Program(graphs, None, options).imported()
+    (name,) = graphs[0].dim
+    if unknown := [each for each in options.dims if each != name]:
+        raise OptionError.of("dims", f"must be {name}, in which the graphs differ, got {shown(unknown[0])}")
+    if name not in options.dims:
+        raise OpenSizesError(f"{name}: must be a size, is open", {name: graphs[0].dim[name]})
+    size = options.sizes[name]
+    if at := [graph for graph in graphs if type(size) is int and graph.dim[name] == size]:
+        return _Program(at, None, options.model_copy(update={"dims": {}})).imported()
+    return _Program(graphs, size, options).imported()
+
+
+class _Program:
+    """The conversion of a graph; `home` maps each tensor to the one whose buffer it finally uses."""
+
+    def __init__(self, graphs: Sequence[GgmlGraph], size: int | None, options: ModelOptions) -> None:
+        self.graph = graph = graphs[0]
+        self.is_written = size is None
+        self.bytes = list(tensor_bytes(graphs, size))
+        self.maker = {row.node: k for k, row in enumerate(graph.nodes) if graph.root(row.node) == row.node}
+        self.last: dict[int, int] = {}
+        for k, row in enumerate(graph.nodes):
+            self.last.update((graph.root(each), k) for each in row.reads)
+        self.home = {k: k for k in range(len(graph.tensors)) if graph.root(k) == k}
+        if options.views == "alias":
+            self._merge()
+        self.written = {graph.root(row.node) for row in graph.nodes if row.op not in _VIEWS}
+        self.names = _names(graph.tensors)
+        computed = {row.type for row in graph.buffers if row.computed}
+        self.has_pools = len(computed) > 1
+        alignment = max((row.alignment for row in graph.buffers if row.computed), default=1)
+        self.draft = OperationsDraft(None, (), options, options.alignment or alignment)
+        self.options = options.model_copy(update={"alignment": self.draft.alignment})
+
+    def imported(self) -> Imported:
+        """Return the program, with ggml's own plan if the file has the graph at this size."""
+        outputs = dict.fromkeys(
+            self._name(k)
+            for k, row in enumerate(self.graph.tensors)
+            if not self._is_outside(self.graph.root(k))
+            and (row.output or (self.graph.root(k) == k and k not in self.last and k in self.maker))
+        )
+        self.draft.results = tuple(outputs)
+        for k in dict.fromkeys(self.home.values()):
+            self._declare(k)
+        for k, row in enumerate(self.graph.nodes):
+            if row.op not in _VIEWS:
+                reads = dict.fromkeys(self._name(each) for each in row.reads)
+                changed = self.graph.root(row.node) != row.node or self.home[row.node] != row.node
+                result = self._name(row.node)
+                with self.draft.drawing(self._facts(k)):
+                    self.draft.operation(row.op, {**reads, result: None} if changed else reads, (result,))
+        if not self.is_written or any(self.graph.tensors[k].buffer is None for k in self.home):
+            return self.draft.imported()
+        offsets, peak = self._own_plan()
+        return self.draft.imported(own_peak=peak, own_offsets=offsets)
+
+    def _merge(self) -> None:
+        """Share a source's buffer with tensors that ggml visibly computed in place."""
+        tensors, nodes = self.graph.tensors, self.graph.nodes
+        ends = dict(self.last)  # of each home, the last node that reads what is in it
+        for k in sorted(self.maker, key=self.maker.__getitem__):
+            when, row = self.maker[k], tensors[k]
+            for source in nodes[when].reads if nodes[when].op in IN_PLACE and not self._is_outside(k) else ():
+                home = self.home[self.graph.root(source)]
+                other = tensors[home]
+                same = (other.buffer, other.offset) == (row.buffer, row.offset) and row.buffer is not None
+                if same and row.bytes <= other.bytes and ends.get(home) == when and not tensors[source].output:
+                    self.home[k] = home
+                    ends[home] = self.last.get(k, len(nodes))
+                    break
+
+    def _name(self, k: int) -> str:
+        return self.names[self.home[self.graph.root(k)]]
+
+    def _is_outside(self, k: int) -> bool:
+        """Return True for a tensor outside of ggml's graph allocator."""
+        row = self.graph.tensors[k]
+        if row.buffer is None:
+            return k not in self.maker and not row.input
+        return not self.graph.buffers[row.buffer].computed
+
+    def _declare(self, k: int) -> None:
+        row = self.graph.tensors[k]
+        kind: Kind = "plain"
+        if self._is_outside(k):
+            kind = "persistent" if k in self.written else "constant"
+        elif k not in self.maker:
+            self._refuse_copy(row)
+            kind = "param"
+        size = size_of(f"tensor {shown(row.name)}", self.bytes[k], self.options)
+        self.draft.declare(self.names[k], size, kind, None if kind == "constant" else self._pool(k))
+        dtype = _TYPES.get(row.type)
+        if self.is_written:
+            shape = tuple(reversed(row.shape))
+            self.draft.describe(self.names[k], TensorFacts(name=self.names[k], shape=shape, dtype=dtype))
+
+    def _refuse_copy(self, row: GgmlTensor) -> None:
+        if _COPY.fullmatch(row.name):
+            rule = "must not be a copy between backends, as the file does not show when the scheduler makes it"
+            raise FormatError(f"tensor {shown(row.name)}: {rule}; write the graph before it is scheduled")
+
+    def _pool(self, k: int) -> str | None:
+        """Return the memory of a tensor if ggml uses several; tensors without a buffer may use any."""
+        buffer = self.graph.tensors[k].buffer
+        return self.graph.buffers[buffer].type if buffer is not None and self.has_pools else None
+
+    def _facts(self, k: int) -> OperationFacts:
+        """Return the facts about a node; a node that permutes the elements of an input is not elementwise."""
+        row, tensors = self.graph.nodes[k], self.graph.tensors
+        plain = all(
+            each in self.home or tensors[each].shape == tensors[self.graph.root(each)].shape for each in row.reads
+        )
+        kind = kind_of(row.op, _ELEMENTWISE) if plain and row.op in IN_PLACE else None
+        return OperationFacts(tensors[row.node].name or None, kind, {}, (k,))
+
+    def _own_plan(self) -> tuple[dict[str, int], int]:
+        """Return ggml's own offsets, and the bytes of its buffers; state follows computed tensors."""
+        tops: Counter[str | None] = Counter()
+        bases: dict[int, int] = {}
+        for k, buffer in enumerate(self.graph.buffers):
+            if buffer.computed:
+                pool = buffer.type if self.has_pools else None
+                bases[k] = tops[pool]
+                tops[pool] += size_of(f"buffer {k}", buffer.size, self.options)
+        offsets: dict[str, int] = {}
+        for k in dict.fromkeys(self.home.values()):
+            row, pool = self.graph.tensors[k], self._pool(k)
+            if row.buffer in bases:
+                offsets[self.names[k]] = bases[row.buffer] + row.offset
+            elif k in self.written:
+                offsets[self.names[k]] = tops[pool]
+                tops[pool] += size_of("state", row.bytes, self.options)
+        return offsets, tops.total()
+
+
+def _names(tensors: Sequence[GgmlTensor]) -> list[str]:
+    """Return a unique name for each tensor: ggml's, with a number where needed."""
+    count = Counter(row.name for row in tensors)
+    is_own = [bool(row.name) and count[row.name] == 1 and "#" not in row.name for row in tensors]
+    return [row.name if own else f"{row.name}#{row.tensor}" for own, row in zip(is_own, tensors, strict=True)]

@@ -1,0 +1,40 @@
+"""Problems of IOPDDL: nodes with lifetimes and several strategies each, of which a solution takes one.
+
+```
+{"problem": {"name": "example", "nodes": {"intervals": [[0, 40], [0, 90]], "costs": [[15, 20], [10]],
+ "usages": [[10, 5], [25]]}, "edges": {"nodes": [], "costs": []}, "usage_limit": 50}, "solution": [1, 0]}
+```
+
+A node is a buffer, as large as the usage of its strategy: that of the solution, else the one with the least usage. The
+contest asks only that the sum of usages stays below the limit at any time, which is the size of the pool here; costs
+of nodes and edges do not count. Source: google/iopddl; asplos-contest/2025.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from memplan.planner.errors import FormatError
+from memplan.planner.formats.memplan_json import parse
+from memplan.planner.model.problem import Problem
+from memplan.planner.foreign.imported import Imported, refuse_dims
+from memplan.planner.foreign.model_options import ModelOptions
+
+
+def read(data: bytes, options: ModelOptions) -> Imported:
+    """Read a problem; raises FormatError, ProblemError, and OptionError for named dimensions."""
+    refuse_dims(options, "problems of IOPDDL")
+    fields: Any = parse(data)
+    try:
+        value = fields["problem"]
+        intervals, usages = value["nodes"]["intervals"], value["nodes"]["usages"]
+        chosen = fields.get("solution") or [row.index(min(row)) for row in usages]
+        rows = [
+            {"id": f"node {k}", "size": usages[k][way], "start": start, "end": end, "alignment": options.alignment or 1}
+            for k, (way, (start, end)) in enumerate(zip(chosen, intervals, strict=True))
+            if start < end
+        ]
+        pools = [{"name": "default", "size": value.get("usage_limit")}]
+    except (TypeError, ValueError, LookupError, AttributeError) as error:
+        raise FormatError(f"problem: must be one of IOPDDL, with intervals and usages of its nodes: {error}") from error
+    return Imported(Problem.model_validate({"name": value.get("name"), "buffers": rows, "pools": pools}))

@@ -1,0 +1,23 @@
+"""IOPDDL: problems of the ASPLOS 2025 contest, which sums up memory; memplan assigns offsets as well."""
+
+from __future__ import annotations
+
+import re
+
+from memplan.planner.formats.memplan_json import IOPDDL
+from memplan.planner.systems import FileReader, System
+
+_PROBLEM = re.compile(rb"(?:\xef\xbb\xbf)?\s*\{\s*" + IOPDDL)
+
+
+def is_iopddl(data: bytes) -> bool:
+    """Return True if the bytes begin as a problem of the contest does."""
+    return _PROBLEM.match(data) is not None
+
+
+SYSTEM = System(
+    name="iopddl",
+    title="IOPDDL",
+    files="problems of the contest, with a solution or without",
+    readers=(FileReader("iopddl", is_iopddl, "memplan.extensions.systems.iopddl.reader"),),
+)

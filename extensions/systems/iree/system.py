@@ -1,0 +1,19 @@
+"""IREE: packs in the MLIR that its compiler prints."""
+
+from __future__ import annotations
+
+from memplan.planner.systems import FileReader, System
+from memplan.planner.foreign.recognition import NEAR, begins_as_mlir
+
+
+def is_iree(data: bytes) -> bool:
+    """Return True if the bytes start like MLIR or IREE's dumps, and contain packs."""
+    return (begins_as_mlir(data) or b"\n// -----// IR Dump" in data[:NEAR]) and b"stream.resource.pack" in data
+
+
+SYSTEM = System(
+    name="iree",
+    title="IREE",
+    files=".mlir, after it packed",
+    readers=(FileReader("iree", is_iree, "memplan.extensions.systems.iree.reader", suffixes=(".mlir",)),),
+)

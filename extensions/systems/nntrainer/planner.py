@@ -1,0 +1,114 @@
+"""nntrainer's planners: without sharing, reuse of equal sizes, separate weight gradients, and lowest gaps.
+
+Source: nnstreamer/nntrainer 65dccdec, nntrainer/tensor: basic_planner.cpp, optimized_v1_planner.cpp to
+optimized_v3_planner.cpp, `planLayout`.
+"""
+
+from __future__ import annotations
+
+from memplan.planner.model.problem import Problem
+from memplan.solvers.reference.tensors import Placed, StopCheck, Tensor
+from memplan.extensions.systems.by_size import sized
+from memplan.extensions.systems.std_sort import std_sorted
+
+Row = tuple[int, Tensor]
+"""A tensor with its rounded size."""
+_GRADIENT = ":grad"
+"""The end of the names of gradients, which are those of weights here: nntrainer knows which are."""
+
+
+def basic(problem: Problem, seed: int, stop_check: StopCheck) -> Placed:
+    """Place buffers one after the other, without sharing."""
+    offsets: dict[int, int] = {}
+    top = 0
+    for size, tensor in sized(problem):
+        offsets[tensor.position] = top
+        top += size
+    return _placed(offsets)
+
+
+def v1(problem: Problem, seed: int, stop_check: StopCheck) -> Placed:
+    """Place buffers in time order: at the offset of a dead buffer of equal size, or else above all others."""
+    offsets: dict[int, int] = {}
+    _reuse_equal_sizes(sized(problem), offsets, stop_check)
+    return _placed(offsets)
+
+
+def v2(problem: Problem, seed: int, stop_check: StopCheck) -> Placed:
+    """Place buffers like `v1`, and the gradients of weights above them by size, where they may share bytes.
+
+    Two gradients share bytes where neither time is within the other in the way that the original asks about, and any
+    two where the earlier one is smaller: such plans are wrong where the two are alive together.
+    """
+    ids = problem.buffers.ids
+    rows = sized(problem)
+    gradients = [row for row in rows if str(ids[row[1].position]).endswith(_GRADIENT)]
+    offsets: dict[int, int] = {}
+    top = _reuse_equal_sizes([row for row in rows if row not in gradients], offsets, stop_check)
+    slots: list[tuple[int, int, list[Tensor]]] = []
+    for size, tensor in std_sorted(gradients, lambda a, b: a[0] > b[0]):
+        stop_check()
+        slot = next((slot for slot in slots if slot[1] < size or not any(_apart(tensor, it) for it in slot[2])), None)
+        if slot is None:
+            slot = (slots[-1][0] + slots[-1][1] if slots else top, size, [])
+            slots.append(slot)
+        slot[2].append(tensor)
+        offsets[tensor.position] = slot[0]
+    return _placed(offsets)
+
+
+def v3(problem: Problem, seed: int, stop_check: StopCheck) -> Placed:
+    """Place buffers in time order, each in the lowest gap between live ones, or else above them."""
+    offsets: dict[int, int] = {}
+    alive: list[Row] = []
+    for size, tensor in _by_time(sized(problem)):
+        stop_check()
+        alive = sorted((row for row in alive if row[1].end > tensor.start), key=lambda row: offsets[row[1].position])
+        end, top, gap = 0, 0, None
+        for length, other in alive:
+            low = offsets[other.position]
+            if gap is None and low > end and low - end >= size:
+                gap = end
+            end = low + length
+            top = max(top, end)
+        offsets[tensor.position] = top if gap is None else gap
+        alive.append((size, tensor))
+    return _placed(offsets)
+
+
+def _by_time(rows: list[Row]) -> list[Row]:
+    return std_sorted(rows, lambda a, b: (a[1].start, a[1].end) < (b[1].start, b[1].end))
+
+
+def _reuse_equal_sizes(rows: list[Row], offsets: dict[int, int], stop_check: StopCheck) -> int:
+    """Place buffers by the rule of `v1`, and return the total bytes."""
+    stack: list[Row] = []
+    needed = 0
+    for size, tensor in _by_time(rows):
+        stop_check()
+        while stack and stack[-1][1].end <= tensor.start:
+            stack.pop()
+        over = (k for k, row in enumerate(stack) if row[1].end <= tensor.start and row[0] == size)
+        k = max(over, default=None)
+        if k is not None:
+            offsets[tensor.position] = offsets[stack[k][1].position]
+            stack[k] = (size, tensor)
+            continue
+        offset = offsets[stack[-1][1].position] + stack[-1][0] if stack else 0
+        offsets[tensor.position] = offset
+        needed = max(needed, offset + size)
+        stack.append((size, tensor))
+    return needed
+
+
+def _apart(one: Tensor, other: Tensor) -> bool:
+    """Return True where the original planner separates two gradients."""
+    return (
+        (other.start < one.start and other.start < one.end < other.end)
+        or (other.start < one.start < other.end < one.end)
+        or (other.start == one.start and other.end == one.end)
+    )
+
+
+def _placed(offsets: dict[int, int]) -> Placed:
+    return Placed({position: (0, offset) for position, offset in offsets.items()})

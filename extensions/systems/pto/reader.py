@@ -1,0 +1,340 @@
+"""Kernels of PTO as text: the output of PTOAS after its pass `pto-plan-memory`, or before it.
+
+`%t = pto.alloc_tile addr = %c : !pto.tile_buf<vec, 16x64xf32>` places a tile in a memory, and operations name what they
+read, `ins`, and what they write, `outs`. A tile at the address of another one is the same buffer if it is read before
+it is written, as a reshape is, or written and never read while the other one is read later, as what a loop carries is,
+both of the same bytes; or where the last reader of the other one writes it in the block that wrote that one. Tiles
+without addresses are to be planned, each a buffer of its own. The bytes of `pto.reserve_buffer` are a reserved range of
+their memory or, without a base, a buffer that is always alive.
+Kernels run one after the other. Source: hw-native-sys/PTOAS a56b18c3, include/PTO/IR/PTOOps.td.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from math import prod
+
+from memplan.planner.errors import FormatError, shown
+from memplan.planner.model.intervals import merged
+from memplan.planner.model.problem import Pool
+from memplan.planner.foreign.draft import OperationsDraft, Uses
+from memplan.planner.foreign.imported import Imported, refuse_dims, sized
+from memplan.planner.foreign.model_options import ModelOptions
+from memplan.extensions.systems.stablehlo.mlir import COMMENT, Statement, Statements, inside
+from memplan.extensions.systems.stablehlo.text import HloType
+
+_DUMP = re.compile(r"^// -----// IR Dump [^\n]*", re.MULTILINE)
+_NAME = r"%[\w$.-]+"
+_HEAD = re.compile(rf'(?:({_NAME}(?:\s*,\s*{_NAME})*)\s*=\s*)?"?([a-z_][\w$]*(?:\.[\w$]+)*)"?')
+_VALUE = re.compile(_NAME)
+_CONSTANT = re.compile(r"\s*(-?\d{1,19})\s*:")
+_FUNCTION = re.compile(r'@("[^"]*"|[\w.$-]+)')
+_ADDRESS = re.compile(rf"\baddr\s*=\s*({_NAME})")
+_RESERVED = re.compile(
+    r'name = "(?P<name>[^"]+)"|\bsize = (?P<size>\d{1,18})|address_space<(?P<memory>\w+)>|\bbase = (?P<base>\d{1,18})'
+)
+_CARRIED = re.compile(rf"({_NAME})\s*=\s*({_NAME})")
+_TILE = re.compile(
+    r"!pto\.tile_buf<\s*(?:loc\s*=\s*(\w+)\s*,\s*dtype\s*=\s*([\w.!]+)\s*,\s*rows\s*=\s*(\d{1,9})\s*,\s*cols\s*=\s*(\d{1,9})"
+    r"|(\w+)\s*,\s*((?:\d{1,9}x)+)([\w.!]+))"
+)
+_SOURCES = (
+    (re.compile(r"pto\.(?:t(?:col|row)(?:arg)?(?:max|min|sum|prod)|tcvt|trsqrt|ttrans|trems|txors)"), 1),
+    (re.compile(r"pto\.(?:tprelu|trem|txor|trowexpand\w+|tgather|tsels|tsort32)"), 2),
+    (re.compile(r"pto\.tsel"), 3),
+)
+"""The number of tiles that each operation reads; one more among its `ins` is scratch."""
+_LOOP = re.compile(rf"\bscf\.for\s+({_NAME})\s*=")
+_LOOPS = {"scf.for", "scf.while"}
+_CHOICES = {"arith.select", "pto.castptr", "pto.tassign", "func.call"}
+"""Operations after which the tile in use is unknown."""
+
+
+@dataclass
+class _Tile:
+    """A tile: its location, and the steps that write and read it; an address below 0 means that it has none yet."""
+
+    name: str
+    memory: str
+    address: int
+    size: int
+    writes: list[int] = field(default_factory=list)
+    reads: list[int] = field(default_factory=list)
+
+    @property
+    def place(self) -> tuple[str, int, int]:
+        return self.memory, self.address, self.size
+
+    @property
+    def is_read_first(self) -> bool:
+        """True if the first use reads a value that another name wrote."""
+        return bool(self.reads) and (not self.writes or self.reads[0] <= self.writes[0])
+
+
+@dataclass
+class _Step:
+    """An operation on tiles, or a loop or branch with its blocks; `block` is the enclosing block."""
+
+    op: str
+    block: int
+    reads: list[int] = field(default_factory=list)
+    writes: list[int] = field(default_factory=list)
+    scratch: list[int] = field(default_factory=list)
+    bodies: list[list[_Step]] = field(default_factory=list)
+
+
+def read(data: bytes, options: ModelOptions) -> Imported:
+    """Read the tiles of all kernels; raises FormatError, and OptionError for named dimensions."""
+    refuse_dims(options, "kernels of PTO")
+    kernels = _Kernels(options)
+    return _imported(kernels, _drawn(data, kernels), options)
+
+
+def last_dump(text: str) -> str:
+    """Return the part of a file to read: all, or the text after the last heading of a dump."""
+    return _DUMP.split(text)[-1]
+
+
+def homes_of_tiles(data: bytes) -> dict[str, str]:
+    """Return, for each tile, the tile whose buffer it shares, by name; raises FormatError."""
+    kernels = _Kernels(ModelOptions())
+    _drawn(data, kernels)
+    homes = _homes(kernels.tiles, kernels.steps, kernels.loops)
+    return {tile.name: kernels.tiles[k].name for tile, k in zip(kernels.tiles, homes, strict=True)}
+
+
+def _drawn(data: bytes, kernels: _Kernels) -> list[_Step]:
+    """Read the tiles and steps of all kernels; return the steps that lie in no block."""
+    text = COMMENT.sub(lambda match: match[1] or "", last_dump(data.decode(errors="backslashreplace")))
+    # What follows a name and `=` would be a separate statement to the splitter.
+    body, _ = kernels.block(Statements(_LOOP.sub(r"scf.for (\1),", text)).block(), {})
+    if not kernels.tiles:
+        raise FormatError("must have tiles, as pto.alloc_tile, got none")
+    return body
+
+
+class _Kernels:
+    """The reader of statements, which collects all tiles and the steps of all blocks in order."""
+
+    def __init__(self, options: ModelOptions) -> None:
+        self.options, self.uses = options, Uses()
+        self.tiles: list[_Tile] = []
+        self.steps: list[_Step] = []
+        self.constants: dict[str, int] = {}
+        self.count = Counter[str]()
+        self.kernel = ""
+        self.blocks = 0
+        self.loops: list[range] = []
+        self.reserved: dict[str, list[tuple[int, int]]] = {}
+        """The reserved ranges of each memory: their bases and sizes."""
+        self.kept: list[_Tile] = []
+        """Reserved bytes without a base."""
+
+    def block(self, statements: Sequence[Statement], around: Mapping[str, int]) -> tuple[list[_Step], list[int | None]]:
+        """Return the steps of a block and the tiles that it yields; `around` maps outer names to tiles."""
+        self.blocks += 1
+        number, names, rows, yielded = self.blocks, dict(around), list[_Step](), list[int | None]()
+        for statement in statements:
+            head = _HEAD.match(statement.text)
+            if head is None:
+                continue
+            op, results, rest = head[2], _VALUE.findall(head[1] or ""), statement.text[head.end() :]
+            values = _VALUE.findall(rest)
+            tiles = [names[each] for each in values if each in names]
+            if op == "arith.constant" and results and (constant := _CONSTANT.match(rest)):
+                self.constants[results[0]] = int(constant[1])
+            elif op == "pto.alloc_tile" and results:
+                names[results[0]] = self._allocated(results[0], rest)
+            elif op == "pto.reserve_buffer":
+                self._reserve(rest)
+            elif statement.regions:
+                rows += self._nested(op, results, rest, statement.regions, names, number)
+            elif op.endswith("yield"):
+                yielded = [names.get(each) for each in values]
+            elif tiles and op in _CHOICES:
+                rule = f"must be used by PTO's operations on tiles alone, got {op}"
+                raise FormatError(f"tile {shown(self.tiles[tiles[0]].name)}: {rule}")
+            elif tiles and results and _TILE.search(rest.rpartition(":")[2]):
+                names[results[0]] = tiles[0]
+            elif tiles:
+                rows.append(self._step(op, rest, names, number))
+        return rows, yielded
+
+    def _allocated(self, name: str, rest: str) -> int:
+        """Return the number of a new tile; raises FormatError for one without address or size."""
+        label = self.kernel + name
+        self.count[label] += 1
+        label += f"#{self.count[label]}" if self.count[label] > 1 else ""
+        address, tile = _ADDRESS.search(rest), _TILE.search(rest)
+        is_open = address is None
+        if self.tiles and is_open != (self.tiles[0].address < 0):
+            raise FormatError(f"tile {shown(label)}: must have an address as other tiles have, or else none of them")
+        if address is not None and address[1] not in self.constants:
+            raise FormatError(f"tile {shown(label)}: must have a constant address, as behind the pass pto-plan-memory")
+        if tile is None:
+            raise FormatError(
+                f"tile {shown(label)}: must be a pto.tile_buf of a known shape, got {shown(rest.strip())}"
+            )
+        loc, dtype, rows, columns, memory, shape, element = tile.groups()
+        sizes = [rows, columns] if loc else shape.split("x")[:-1]
+        bits = HloType((), dtype or element).bits
+        size = sized(f"tile {shown(label)}", prod(map(int, sizes)), bits, self.options.alignment or 1)
+        # Of tiles without addresses, no two are at one place.
+        at = ~len(self.tiles) if address is None else self.constants[address[1]]
+        self.tiles.append(_Tile(label, loc or memory, at, size))
+        return len(self.tiles) - 1
+
+    def _reserve(self, rest: str) -> None:
+        """Record a reserved range; raises FormatError for one without memory or size."""
+        said = {word: value for match in _RESERVED.finditer(rest) for word, value in match.groupdict().items() if value}
+        if missing := [word for word in ("size", "memory") if word not in said]:
+            raise FormatError(f"pto.reserve_buffer: must have its {missing[0]}, got {shown(rest.strip())}")
+        name = self.kernel + said.get("name", "reserved")
+        self.count[name] += 1
+        name += f"#{self.count[name]}" if self.count[name] > 1 else ""
+        if "base" in said:
+            self.reserved.setdefault(said["memory"], []).append((int(said["base"]), int(said["size"])))
+        else:
+            self.kept.append(_Tile(name, said["memory"], -1, int(said["size"])))
+
+    def _step(self, op: str, rest: str, names: Mapping[str, int], block: int) -> _Step:
+        """Return an operation; tiles in neither `ins` nor `outs` are written, and read if they existed."""
+        operands = {
+            word: [each for each in _VALUE.findall(inside(rest, match.end() - 1)) if each in names]
+            for word in ("ins", "outs")
+            if (match := re.search(rf"\b{word}\s*\(", rest))
+        }
+        reads = [names[each] for each in operands.get("ins", ())]
+        written = operands.get("outs", []) if operands else [each for each in _VALUE.findall(rest) if each in names]
+        sources = next((count for pattern, count in _SOURCES if pattern.fullmatch(op)), len(reads))
+        reads, scratch = reads[:sources], reads[sources:]
+        reads += [names[each] for each in written if not operands and self.tiles[names[each]].writes]
+        step = _Step(op, block, reads, [names[each] for each in written], scratch)
+        self.uses.add(len(reads) + len(written))
+        for k in step.reads:
+            self.tiles[k].reads.append(len(self.steps))
+        for k in step.writes:
+            self.tiles[k].writes.append(len(self.steps))
+        self.steps.append(step)
+        return step
+
+    def _nested(
+        self, op: str, results: list[str], rest: str, regions: list[list[Statement]], names: dict[str, int], block: int
+    ) -> list[_Step]:
+        """Return the steps of an operation with regions; its results are the tiles that each region yields."""
+        if op == "func.func":
+            label = _FUNCTION.search(rest)
+            self.kernel = f"{label[1]}/" if label else ""
+        carried = {name: names[value] for name, value in _CARRIED.findall(rest) if value in names}
+        begin = len(self.steps)
+        bodies, yields = zip(*(self.block(region, {**names, **carried}) for region in regions), strict=True)
+        if op in _LOOPS:
+            self.loops.append(range(begin, len(self.steps)))
+        if carried:
+            yields += ([names.get(value) for _name, value in _CARRIED.findall(rest.partition("iter_args")[2])],)
+        for k, name in enumerate(results):
+            tiles = {row[k] for row in yields if k < len(row)} - {None}
+            if len(tiles) > 1:
+                raise FormatError(f"{shown(name)}: must be one tile, got one of {len(tiles)} that {op} chooses")
+            names.update((name, tile) for tile in tiles if tile is not None)
+        if op in _LOOPS or op == "scf.if":
+            return [_Step(op, block, bodies=[*bodies, *([[]] if op == "scf.if" and len(bodies) == 1 else [])])]
+        return [step for body in bodies for step in body]
+
+
+def _homes(tiles: Sequence[_Tile], steps: Sequence[_Step], loops: Sequence[range]) -> list[int]:
+    """Return, for each tile, the tile whose buffer it shares; `loops` has the steps of each loop."""
+    home, at = list(range(len(tiles))), dict[tuple[str, int, int], list[int]]()
+    again: dict[tuple[str, int, int], list[int]] = {}  # the reads of what others wrote there
+    for tile in tiles:
+        if tile.is_read_first:
+            again.setdefault(tile.place, []).extend(tile.reads)
+    for k, tile in enumerate(tiles):
+        others = at.setdefault(tile.place, [])
+        if tile.is_read_first or not tile.reads:
+            first = min(tile.reads[:1] + tile.writes[:1], default=0)
+            least = min([first, *(loop.start for loop in loops if first in loop)])
+            before = [
+                (bisect_left(tiles[j].writes, first), j)
+                for j in others
+                if tile.reads or any(when >= least for when in (*tiles[j].reads, *again.get(tile.place, ())))
+            ]
+            home[k] = max(((tiles[j].writes[n - 1], home[j]) for n, j in before if n), default=(0, k))[1]
+        others.append(k)
+    used: dict[int, list[int]] = {}
+    for k, tile in enumerate(tiles):
+        used.setdefault(home[k], []).extend((*tile.reads, *tile.writes))
+    for when, step in enumerate(steps):
+        for k in step.writes:
+            if home[k] == k and tiles[k].writes[0] == when:
+                for source in (home[each] for each in step.reads):
+                    if source != k and _is_over(tiles, steps, when, k, source, used):
+                        home = [source if each == k else each for each in home]
+                        used[source] += used.pop(k)
+                        break
+    return home
+
+
+def _is_over(
+    tiles: Sequence[_Tile], steps: Sequence[_Step], when: int, k: int, source: int, used: Mapping[int, list[int]]
+) -> bool:
+    """Return True if a step overwrites a tile of the same block that no later step reads."""
+    one, other = tiles[k], tiles[source]
+    same = (one.memory, one.address) == (other.memory, other.address) and one.size <= other.size
+    if not same or min((at for at in used[source] if at > when), default=len(steps)) <= max(used[k]):
+        return False
+    written = max((at for at in other.writes if at < when), default=None)
+    return written is not None and steps[written].block == steps[when].block
+
+
+def _imported(kernels: _Kernels, body: Sequence[_Step], options: ModelOptions) -> Imported:
+    tiles, home = kernels.tiles, _homes(kernels.tiles, kernels.steps, kernels.loops)
+    draft = OperationsDraft(None, (), options, options.alignment or 1)
+    written = {home[k] for k, tile in enumerate(tiles) if tile.writes}
+    tops, offsets = Counter[str](), dict[str, int]()
+    for k in dict.fromkeys(home[each] for step in kernels.steps for each in (*step.reads, *step.writes, *step.scratch)):
+        tile = tiles[k]
+        draft.declare(tile.name, tile.size, pool=tile.memory)
+        offsets[tile.name] = tile.address
+        tops[tile.memory] = max(tops[tile.memory], tile.address + tile.size)
+
+    def draw(steps: Sequence[_Step]) -> None:
+        for step in steps:
+            if step.bodies:
+                drawn = []
+                for each in step.bodies:
+                    draft.begin_block()
+                    draw(each)
+                    drawn.append(draft.end_block())
+                if step.op in _LOOPS:
+                    draft.loop([row for rows in drawn for row in rows], None)
+                else:
+                    draft.branches((), drawn)
+                continue
+            reads = dict.fromkeys(home[k] for k in step.reads)
+            changed = {home[k]: None for k in step.writes if home[k] != k}
+            scratch = [k for k in (*reads, *(home[k] for k in step.scratch)) if k not in written or k not in reads]
+            inputs = [tiles[k].name for k in {**reads, **changed} if k in written]
+            outputs = dict.fromkeys(tiles[home[k]].name for k in step.writes)
+            temporaries = [name for name in dict.fromkeys(tiles[k].name for k in scratch) if name not in outputs]
+            draft.operation(step.op, inputs, outputs, temporaries)
+
+    for each in kernels.kept:
+        draft.declare(each.name, each.size, "persistent", pool=each.memory)
+    draw(body)
+    is_open = bool(kernels.kept) or tiles[0].address < 0
+    imported = draft.imported() if is_open else draft.imported(own_peak=tops.total(), own_offsets=offsets)
+    if not kernels.reserved:
+        return imported
+    pools = tuple(_with_reserved(pool, kernels.reserved.get(pool.name, ())) for pool in imported.problem.pools)
+    return replace(imported, source=imported.problem.model_copy(update={"pools": pools}))
+
+
+def _with_reserved(pool: Pool, ranges: Sequence[tuple[int, int]]) -> Pool:
+    """Return a memory with its reserved ranges, which several kernels may share one after another."""
+    taken = merged([(base, base + size) for base, size in ranges if size])
+    return pool.model_copy(update={"reserved": tuple((start, end - start) for start, end in taken)})

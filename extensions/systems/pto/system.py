@@ -1,0 +1,19 @@
+"""PTO, the tile language of PTOAS: kernels as MLIR, whose tiles lie in on-chip memories."""
+
+from __future__ import annotations
+
+from memplan.planner.systems import FileReader, System
+
+
+def is_pto(data: bytes) -> bool:
+    """Return True if the bytes allocate tiles in PTO's dialect of MLIR."""
+    return b"= pto.alloc_tile" in data
+
+
+SYSTEM = System(
+    name="pto",
+    title="PTO",
+    files=".pto kernels as PTOAS prints them, with addresses or without",
+    writers={"pto": "memplan.extensions.systems.pto.writer:write_addresses"},
+    readers=(FileReader("pto", is_pto, "memplan.extensions.systems.pto.reader", suffixes=(".pto",)),),
+)

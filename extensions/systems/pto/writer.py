@@ -1,0 +1,88 @@
+"""PTO kernels with a plan's addresses: a constant before each tile, a base in each reserved buffer."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+
+from memplan.planner.errors import FormatError, InvalidPlanError, shown
+from memplan.planner.verify.verifier import verify
+from memplan.planner.foreign.layout import VerifiedLayout
+from memplan.planner.foreign.model_options import ModelOptions
+from memplan.extensions.systems.pto.reader import homes_of_tiles, last_dump, read
+from memplan.extensions.systems.pto.system import is_pto
+from memplan.extensions.systems.stablehlo.mlir import COMMENT
+
+_PLACE = re.compile(
+    r'func\.func[^@{\n]{0,200}@(?P<kernel>"[^"]*"|[\w.$-]+)'
+    r"|(?P<tile>%[\w$.-]+)(?P<op>\s*=\s*pto\.alloc_tile\b)(?P<address>\s*addr\s*=\s*%[\w$.-]+)?"
+    r"|pto\.reserve_buffer\s*\{(?P<said>[^}]*)\}"
+)
+_NAME, _BASE, _AUTO = (
+    re.compile(r'name = "([^"]+)"'),
+    re.compile(r"(?:, ?)?\bbase = \d+"),
+    re.compile(r"\bauto = true\b"),
+)
+
+
+def write_addresses(layout: VerifiedLayout, _stem: str) -> Mapping[str, bytes]:
+    """Return the kernels with an address for each tile, and nothing else changed.
+
+    Tiles that nothing uses are at 0. Raises FormatError for what is no file of PTO, InvalidPlanError where the kernels
+    that are written do not have the plan when they are read again.
+    """
+    if layout.model is None or not is_pto(layout.model):
+        raise FormatError("problem: must be kernels of PTO, a .pto file, for pto")
+    given = layout.model.decode(errors="surrogateescape")
+    start = len(given) - len(last_dump(given))
+    offset = {str(row.id).partition("/")[2]: row.offset for row in layout.buffers}
+    home = homes_of_tiles(layout.model)
+    comments = [match.span() for match in COMMENT.finditer(given, start) if match[1] is None]
+    prefix = "%at"
+    while f"{prefix}_" in given:
+        prefix += "_"
+    parts, at, kernel, count = [given[:start]], start, "", Counter[str]()
+
+    def label_of(name: str) -> str:
+        label = kernel + name
+        count[label] += 1
+        return label + (f"#{count[label]}" if count[label] > 1 else "")
+
+    for number, match in enumerate(_PLACE.finditer(given, start)):
+        if any(low <= match.start() < high for low, high in comments):
+            continue
+        parts.append(given[at : match.start()])
+        at = match.end()
+        if match["kernel"]:
+            kernel = f"{match['kernel']}/"
+            parts.append(match[0])
+        elif match["tile"]:
+            label = label_of(match["tile"])
+            line = given[given.rfind("\n", 0, match.start()) + 1 : match.start()]
+            constant, indent = f"{prefix}_{number}", line if not line.strip() else ""
+            parts.append(f"{constant} = arith.constant {offset.get(home.get(label, label), 0)} : i64\n{indent}")
+            parts.append(f"{match['tile']}{match['op']} addr = {constant}")
+        else:
+            name = _NAME.search(match["said"])
+            label = label_of(name[1] if name else "reserved")
+            said = match["said"]
+            if label in offset:
+                said = f"{_AUTO.sub('auto = false', _BASE.sub('', said))}, base = {offset[label]}"
+            parts.append(match[0].replace(match["said"], said))
+    written = "".join([*parts, given[at:]]).encode(errors="surrogateescape")
+    _refuse_another_plan(written, layout, offset)
+    return {"": written}
+
+
+def _refuse_another_plan(written: bytes, layout: VerifiedLayout, offset: Mapping[str, int]) -> None:
+    """Read the written kernels again; raises InvalidPlanError if their plan differs."""
+    again = read(written, ModelOptions())
+    plan = again.own_plan
+    if plan is None or (broken := verify(again.problem, plan)):
+        why = "has no plan" if plan is None else broken[0].message
+        raise InvalidPlanError(f"kernels: must have the plan when they are read again, got one that {why}")
+    for row in plan.placements:
+        name = str(row.id).partition("/")[2]
+        if offset.get(name) != row.offset:
+            raise InvalidPlanError(f"kernels: must have {shown(name)} at {offset.get(name)}, got {row.offset}")

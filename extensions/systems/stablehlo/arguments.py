@@ -1,0 +1,105 @@
+"""The open sizes of arguments: symbols with the names, ranges and divisors that a program asserts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from memplan.planner.errors import MAX_SHOWN, shown
+from memplan.planner.model.rows import MAX_BYTES
+from memplan.extensions.shapes.symbols.numbers import SymbolicNumber, SymbolicNumbers, largest
+from memplan.extensions.shapes.symbols.polynomials import Polynomial, minus
+from memplan.extensions.shapes.symbols.space import Floor, SymbolRange
+from memplan.planner.foreign.imported import OpenSizesError
+
+
+class _Line(NamedTuple):
+    """A linear form `factor * x + above`, where x is a size or its integer quotient."""
+
+    size: str
+    divisor: int
+    factor: int
+    above: int
+
+
+@dataclass
+class OpenSizes:
+    """The open sizes of arguments, such as `arg0.1`; each is a multiple of a symbol, or follows from others.
+
+    `named` are numbers by the names that the program gives them, `asserted` comparisons that it asserts.
+    """
+
+    places: Sequence[str]
+    numbers: SymbolicNumbers = field(init=False)
+    symbols: dict[str, SymbolRange] = field(default_factory=dict)
+    named: dict[str, Any] = field(default_factory=dict)
+    asserted: list[tuple[str, Any, Any]] = field(default_factory=list)
+    _named: dict[str, tuple[str, int]] = field(default_factory=dict)
+    _following: dict[str, Polynomial] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.numbers = SymbolicNumbers({place: SymbolRange() for place in self.places})
+
+    def learn(self) -> None:
+        """Name the symbols after named numbers, and take their ranges from asserted comparisons."""
+        ranges: dict[tuple[str, int], tuple[int, int | None]] = {}
+        for name, number in self.named.items():
+            line = self._line(number.form) if isinstance(number, SymbolicNumber) else None
+            if line and line[2:] == (1, 0):
+                self._named.setdefault(line.size, (name, line.divisor))
+        for kind, left, right in self.asserted:
+            if not isinstance(left, SymbolicNumber):
+                continue
+            form = minus(left.form, right.form if isinstance(right, SymbolicNumber) else {(): right} if right else {})
+            line, whole = self._line(form), self._line(left.form)
+            if kind == "EQ" and whole and whole.size not in self._named and whole[1:] == (1, 1, 0):
+                self._following[whole.size] = minus(left.form, form)
+            elif kind == "GE" and line and abs(line.factor) == 1:
+                low, high = ranges.get(line[:2], (1, None))
+                upper = min(line.above, high or MAX_BYTES)
+                ranges[line[:2]] = (max(low, -line.above), high) if line.factor == 1 else (low, upper)
+        for place in self.places:
+            if place not in self._following:
+                name, factor = self._named.setdefault(place, (place, 1))
+                low, high = ranges.get((place, factor), (1, None))
+                self.symbols[name] = SymbolRange(min=low, max=high)
+
+    def sizes(self, dims: Mapping[str, int]) -> dict[str, int]:
+        """Return the sizes by position, given symbols; raises OpenSizesError for missing ones."""
+        named = {place: self._named[place] for place in self.places if place not in self._following}
+        if missing := dict.fromkeys((name for name, _ in named.values() if name not in dims), 1):
+            places = [place for place, (name, _) in named.items() if name in missing]
+            got = ", ".join([*map(shown, missing)][:MAX_SHOWN])
+            sizes = "a size" if len(missing) == 1 else "sizes"
+            raise OpenSizesError(f"{', '.join(places[:MAX_SHOWN])}: must have {sizes}, got {got}", missing)
+        symbol_sizes = {place: dims[name] * factor for place, (name, factor) in named.items()}
+        return symbol_sizes | {place: self._at(form, symbol_sizes) for place, form in self._following.items()}
+
+    def _line(self, form: Polynomial) -> _Line | None:
+        """Return a form as a line in one size or its quotient; None for other forms."""
+        terms = [(monomial, factor) for monomial, factor in form.items() if monomial]
+        if len(terms) != 1 or len(terms[0][0]) != 1:
+            return None
+        (name,), factor = terms[0]
+        atom = self.numbers.space.atoms.get(name)
+        if atom is None:
+            return _Line(name, 1, factor, form.get((), 0))
+        if not isinstance(atom, Floor) or (inner := self._line(atom.inner)) is None or inner[1:] != (1, 1, 0):
+            return None
+        return _Line(inner.size, atom.divisor, factor, form.get((), 0))
+
+    def _at(self, form: Polynomial, sizes: Mapping[str, int]) -> int:
+        """Return the value of a form at some sizes, which may be symbolic."""
+        total = 0
+        for monomial, factor in form.items():
+            for name in monomial:
+                atom = self.numbers.space.atoms.get(name)
+                if atom is None:
+                    factor = sizes[name] * factor
+                elif isinstance(atom, Floor):
+                    factor = self._at(atom.inner, sizes) // atom.divisor * factor
+                else:
+                    factor = largest(self._at(atom.inner, sizes), 0) * factor
+            total = factor + total
+        return total

@@ -1,0 +1,393 @@
+"""StableHLO text as JAX's `export` prints it: each tensor is a buffer, alive by the order of the operations.
+
+Calls are followed, so that each has buffers of its own. Numbers that follow from sizes alone are computed before the
+program runs, and are no buffers; nor are constants, which lie apart. A reshape is a view. The state of a `while` lies
+in its results, and each trip ends with copying the new state there; each branch of `case` and `if` writes their
+results. The sizes `?` of arguments are symbols: with the names that JAX gives them, and the ranges and equalities that
+its assertions say; else `arg0.1`. Buffers are aligned to 64 bytes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+import numpy as np
+
+from memplan.planner.errors import MAX_SHOWN, FormatError, OptionError, shown
+from memplan.planner.model.finding import Finding
+from memplan.planner.operations.graph_facts import OperationFacts, TensorFacts
+from memplan.extensions.shapes.symbols.space import SymbolRange
+from memplan.planner.foreign.draft import Kind, OperationsDraft
+from memplan.planner.foreign.imported import Imported, OpenSizesError, element_count, once_computed, sized
+from memplan.planner.foreign.model_options import ModelOptions
+from memplan.planner.foreign.vocabulary import HLO_KINDS, kind_of
+from memplan.extensions.systems.stablehlo.arguments import OpenSizes
+from memplan.extensions.systems.stablehlo.shape_rules import KnownOperands, Sizes, UnknownNumber, by_jax, computed, rule_of
+from memplan.extensions.systems.stablehlo.text import Array, HloFunction, HloModule, HloOperation, HloType, constant, module_of
+
+S = TypeVar("S")
+T = TypeVar("T")
+ALIGNMENT = 64
+_MOST_OPERATIONS, _DEEPEST = 200_000, 100
+_VIEWS = ("reshape", "dynamic_reshape")
+_ASSERTION = "shape_assertion"
+_IMPURE = re.compile(r"rng|infeed|recv|send|all_|reduce_scatter|collective_|(?:partition|replica)_id|.*\.|call$")
+"""Operators whose results depend on more than their operands."""
+_ELEMENTWISE = re.compile("(all_|collective_)?reduce|reduce_(scatter|window)|sort|scatter|select_and_scatter|map")
+"""Operators whose regions compute single elements."""
+_COUNTS: Mapping[str, tuple[int | None, int | None]] = {
+    "constant": (0, 1),
+    "tuple": (None, 1),
+    "get_tuple_element": (1, 1),
+    "get_dimension_size": (1, 1),
+    "reshape": (1, 1),
+    "dynamic_reshape": (2, 1),
+    "case": (1, None),
+    "if": (1, None),
+}
+"""The numbers of operands and results of supported operators."""
+
+
+def read(data: bytes, options: ModelOptions) -> Imported:
+    """Read a program; raises FormatError, and OptionError for dimensions that it does not have."""
+    module = module_of(data)
+    opened = _open_sizes(module)
+    main = module.functions[module.main]
+    values = [name[1:] for name, kind in main.arguments.items() if not kind.shape and kind.has_few_numbers]
+    if unknown := [name for name in options.dims if name not in opened.symbols and name not in values]:
+        names = ", ".join([*opened.symbols, *values][:MAX_SHOWN]) or "none"
+        raise OptionError.of("dims", f"must be a dimension that the program names ({names}), got {shown(unknown[0])}")
+    sizes = opened.sizes(options.sizes) | {name: options.sizes[name] for name in values if name in options.dims}
+    unknown_values = dict.fromkeys((name for name in values if name not in options.dims), 1)
+
+    def drawn(results: Iterable[str]) -> tuple[_Program, list[str]]:
+        draft = OperationsDraft(module.name, results, options, options.alignment or ALIGNMENT)
+        program = _Program(module, draft, unknown_values)
+        return program, program.run(sizes)
+
+    _, results = drawn(())  # the buffers of results are known only at the end
+    program, _ = drawn(results)
+    once = once_computed(
+        program.computed,
+        "XLA folds or fuses them",
+        "a runtime that does neither computes them in every run",
+        is_all=not program.main.arguments,
+    )
+    return program.draft.imported([*_other_functions(module), *_donations(main), *once])
+
+
+def symbols(data: bytes) -> dict[str, SymbolRange]:
+    """Return the symbols for the open sizes of a program's arguments, with their ranges; raises FormatError."""
+    return _open_sizes(module_of(data)).symbols
+
+
+def _other_functions(module: HloModule) -> list[Finding]:
+    """Return a finding about functions that are not planned, if there are any."""
+    others = module.others
+    if not others:
+        return []
+    listed = ", ".join(f"@{name}" for name in others[:MAX_SHOWN]) + (", ..." if len(others) > MAX_SHOWN else "")
+    sentence = f"the plan is that of @{module.main}, which does not call {listed}: plan each from a file of its own"
+    return [Finding("other-functions", sentence, ())]
+
+
+def _donations(main: HloFunction) -> list[Finding]:
+    """Return a finding about donated arguments, if there are any."""
+    if not (donated := main.donated):
+        return []
+    rows = [f"{name} ({attribute})" for name, attribute in donated.items()]
+    listed = ", ".join(rows[:MAX_SHOWN]) + (", ..." if len(rows) > MAX_SHOWN else "")
+    sentence = f"donated are {listed}: their bytes are free behind the last read, as those of all arguments are here"
+    return [Finding("unused-donation", f"{sentence}, and no result must lie in them", tuple(n[1:] for n in donated))]
+
+
+@dataclass(frozen=True, eq=False)
+class _Value:
+    """A tensor: its sizes and type, its buffer, and its numbers if they are few integers.
+
+    Constants, and numbers that are computed before the program runs, have no buffer.
+    """
+
+    shape: Sizes
+    kind: HloType
+    buffer: str = ""
+    numbers: Array | None = None
+    parts: tuple[_Value, ...] | None = None
+
+
+def _open_sizes(module: HloModule) -> OpenSizes:
+    """Return the open sizes of the first function, with the assertions at its beginning."""
+    main = module.functions[module.main]
+    rows = ((name, k) for name, kind in main.arguments.items() for k, size in enumerate(kind.shape) if size is None)
+    opened = OpenSizes([f"{name[1:]}.{k}" for name, k in rows])
+    program = _Program(module, OperationsDraft(None, (), ModelOptions(), ALIGNMENT), {})
+    scope = program.arguments(main, {place: opened.numbers.symbol(place) for place in opened.places})
+    made = {operation.results[0]: operation for operation in main.body if operation.results}
+    for operation in main.body if opened.places else ():
+        operands = _operands(operation, scope)
+        if operation.kind == _ASSERTION:
+            compared = made.get(operation.operands[0], operation)
+            if compared.direction and len(compared.operands) == 2:
+                left, right = (_number(value) for value in _operands(compared, scope))
+                opened.asserted.append((compared.direction, left, right))
+        elif operation.kind == "call" and (callee := module.functions.get(operation.callee)) is not None:
+            numbers = dict(_pairs(operation, [*callee.arguments], [*map(_number, operands)]))
+            opened.named |= {name: numbers[argument] for argument, name in callee.named.items()}
+        if operation.kind != "get_dimension_size" and any(value.buffer for value in operands):
+            break
+        scope.update(_pairs(operation, operation.results, program.operation(operation, scope)))
+    opened.learn()
+    return opened
+
+
+def _number(value: _Value) -> Any:
+    """Return the number of a tensor with one; None for others."""
+    return value.numbers.item() if value.numbers is not None and value.numbers.size == 1 else None
+
+
+def _operands(operation: HloOperation, scope: Mapping[str, _Value]) -> list[_Value]:
+    """Return the operands of an operation; raises FormatError for an undefined one."""
+    if unmade := [name for name in operation.operands if name not in scope]:
+        raise FormatError(f"{operation}: must use values that were made before it, got {shown(unmade[0])}")
+    return [scope[name] for name in operation.operands]
+
+
+def _pairs(operation: HloOperation, names: Sequence[S], values: Sequence[T]) -> list[tuple[S, T]]:
+    """Return names or values paired with values; raises FormatError if their numbers differ."""
+    if len(names) != len(values):
+        raise FormatError(f"{operation}: must be given or give {len(names)} values, got {len(values)}")
+    return list(zip(names, values, strict=True))
+
+
+class _Program:
+    """The conversion of a program, which follows its calls."""
+
+    def __init__(self, module: HloModule, draft: OperationsDraft, unknown: Mapping[str, int]) -> None:
+        self.functions, self.draft, self.unknown = module.functions, draft, unknown
+        self.main = module.functions[module.main]
+        self.count, self.depth, self.serial = 0, 0, 0
+        self.computed: list[int] = []
+
+    def run(self, sizes: dict[str, int]) -> list[str]:
+        """Convert the program for given argument sizes; return the buffers of its results."""
+        results = self._block(self.main.body, self.arguments(self.main, sizes))
+        leaves = [value for value in _flat(results) if value.kind.element != "token"]
+        return list(dict.fromkeys(value.buffer or self._copied(value).buffer for value in leaves))
+
+    def arguments(self, main: HloFunction, sizes: dict[str, int]) -> dict[str, _Value]:
+        """Declare the arguments of the first function; `sizes` also has the values of numeric arguments."""
+        scope = {}
+        for name, kind in main.arguments.items():
+            rows = enumerate(kind.shape)
+            shape = tuple(sizes[f"{name[1:]}.{k}"] if size is None else size for k, size in rows)
+            if kind.parts is not None and not all(part.is_static for part in kind.parts):
+                raise FormatError(f"{name}: must be tensors instead of a tuple where sizes are open")
+            value = self._declared(name[1:], shape, kind, "param")
+            numbers = np.array(sizes[name[1:]], object) if name[1:] in sizes else value.numbers
+            scope[name] = replace(value, numbers=numbers)
+        return scope
+
+    def operation(self, operation: HloOperation, scope: dict[str, _Value]) -> list[_Value]:
+        """Convert an operation and return its results."""
+        kind, types, operands = operation.kind, operation.types, _operands(operation, scope)
+        counts, got = _COUNTS.get(kind, (None, None)), (len(operands), len(types))
+        if any(count not in (None, has) for count, has in zip(counts, got, strict=True)):
+            wanted = " and ".join("any" if count is None else str(count) for count in counts)
+            raise FormatError(f"{operation}: must have {wanted} operands and results, got {got[0]} and {got[1]}")
+        if kind == "while":
+            return self._while(operation, operands, scope)
+        if kind in ("case", "if"):
+            return self._branches(operation, operands[0], scope)
+        if kind in ("call", "composite") and not self._is_declared_only(operation):
+            return self._called(operation, operands)
+        if kind == _ASSERTION:
+            return []
+        if kind == "tuple":
+            return [_Value((), types[0], parts=tuple(operands))]
+        try:
+            if kind == "get_tuple_element" and (place := re.search(r"\[(\d+)\]|index = (\d+)", operation.text)):
+                return [(operands[0].parts or ())[int(place[1] or place[2])]]
+            if kind == "get_dimension_size":
+                size = operands[0].shape[operation.numbers("dim", "dimension")[0]]
+                return [_Value((), types[0], numbers=np.array(size, object))]
+            numbers = constant(operation) if kind == "constant" else self._computed(operation, operands)
+        except (LookupError, ValueError, TypeError):
+            raise FormatError(
+                f"{operation}: must have numbers, and operands that fit its type and each other"
+            ) from None
+        if kind == "constant" or self._is_constant(operation, operands):
+            if kind != "constant":
+                self.computed += [element_count(each.sizes) * each.bits // 8 for each in types]
+            return [_Value(each.sizes, each, numbers=numbers) for each in types]
+        return self._drawn(operation, operands, numbers)
+
+    def _computed(self, operation: HloOperation, given: Sequence[_Value]) -> Array | None:
+        """Return the results computed from known operands; None for unsupported operations."""
+        numbers = [value.numbers for value in given if value.numbers is not None]
+        is_followed = numbers and len(numbers) == len(given) and operation.types
+        if not is_followed or not all(each.has_few_numbers for each in operation.types):
+            return None
+        return computed(operation, numbers, operation.types[0].sizes)
+
+    def _is_constant(self, operation: HloOperation, given: Sequence[_Value]) -> bool:
+        """Return True for a value that depends on constants and sizes alone, which compilers fold.
+
+        A program without arguments would be nothing else, so that it is taken as it stands.
+        """
+        kinds = [*operation.types, *(value.kind for value in given)]
+        is_plain = all(each.is_static and each.element != "token" for each in kinds)
+        is_pure = operation.name != "stablehlo.custom_call" and not _IMPURE.match(operation.kind)
+        known_before = bool(self.main.arguments) or all(each.has_few_numbers for each in kinds)
+        return bool(given) and not _buffers(given) and is_plain and is_pure and known_before
+
+    def _drawn(self, operation: HloOperation, given: Sequence[_Value], numbers: Array | None) -> list[_Value]:
+        if (
+            operation.regions
+            and not _ELEMENTWISE.fullmatch(operation.kind)
+            and not operation.name.endswith("custom_call")
+        ):
+            rule = "must not run operations of its own: how often, and on which device, is not known here"
+            raise FormatError(f"{operation}: {rule}")
+        shapes = self._shapes(operation, given)
+        values = [
+            self._declared(operation.kind, shape, kind) for shape, kind in zip(shapes, operation.types, strict=True)
+        ]
+        if operation.kind in _VIEWS and given[0].buffer:
+            self.draft.view(operation.kind, given[0].buffer, values[0].buffer)
+        else:
+            with self.draft.drawing(OperationFacts(None, kind_of(operation.kind, HLO_KINDS))):
+                self.draft.operation(operation.kind, _buffers(given), _buffers(values))
+        return values if numbers is None else [replace(values[0], numbers=numbers)]
+
+    def _shapes(self, operation: HloOperation, given: Sequence[_Value]) -> list[Sizes]:
+        """Return the result shapes from their types; for open sizes, from the rule of the operator."""
+        types = operation.types
+        if all(each.is_static for each in types):
+            return [each.sizes for each in types]
+        numbers = [None if value.numbers is None else list(value.numbers.ravel()) for value in given]
+        rule = rule_of(operation.kind)
+        if rule is None:
+            raise FormatError(
+                f"{operation}: must be an operator whose results' sizes are known here, as some are open; export the"
+                " program with these sizes fixed"
+            )
+        try:
+            rows = rule(KnownOperands(operation, [value.shape for value in given], numbers))
+            shapes = [
+                tuple(size if each is None else each for size, each in zip(row, kind.shape, strict=True))
+                for row, kind in zip(rows, types, strict=True)
+            ]
+        except (LookupError, ValueError, TypeError, StopIteration):  # of operands that are unknown, or do not fit
+            shapes = []
+        if not shapes or any(isinstance(size, UnknownNumber) for shape in shapes for size in shape):
+            rule_broken = f"{operation}: must have sizes that follow from those of arguments"
+            if self.unknown:
+                raise OpenSizesError(f"{rule_broken}, got {', '.join(self.unknown)} unknown", self.unknown)
+            raise FormatError(
+                f"{rule_broken}, by one form for all values; narrower ranges or divisors of symbols may help"
+            )
+        return shapes
+
+    def _block(self, body: Iterable[HloOperation], scope: dict[str, _Value]) -> list[_Value]:
+        """Convert operations up to the return, and return its operands."""
+        for operation in body:
+            if operation.kind == "return":
+                return _operands(operation, scope)
+            self.count += 1
+            if self.count > _MOST_OPERATIONS:
+                raise FormatError(f"operations: must be at most {_MOST_OPERATIONS}, calls followed, got more")
+            scope.update(_pairs(operation, operation.results, self.operation(operation, scope)))
+        return []
+
+    def _is_declared_only(self, operation: HloOperation) -> bool:
+        function = self.functions.get(operation.callee)
+        return function is not None and not function.has_body
+
+    def _called(self, operation: HloOperation, given: Sequence[_Value]) -> list[_Value]:
+        function = self.functions.get(operation.callee)
+        if function is None or self.depth == _DEEPEST:
+            rule = f"must call a function of the module, at most {_DEEPEST} deep"
+            raise FormatError(f"{operation}: {rule}, got {shown(operation.callee)}")
+        if (quotient := by_jax(operation.callee, [value.numbers for value in given])) is not None:
+            return [_Value((), operation.types[0], numbers=quotient)]
+        self.depth += 1
+        results = self._block(function.body, dict(_pairs(operation, [*function.arguments], given)))
+        self.depth -= 1
+        return results
+
+    def _branches(self, operation: HloOperation, condition: _Value, scope: dict[str, _Value]) -> list[_Value]:
+        targets, blocks = list[_Value](), []
+        for region in operation.regions:
+            self.draft.begin_block()
+            results = self._block(region.body, dict(scope))
+            targets = targets or [self._like(each, "case", "chosen") for each in results]
+            for source, target in _pairs(operation, _flat(results), _flat(targets)):
+                if source.buffer:
+                    self.draft.hand_out("case", source.buffer, target.buffer)
+                elif target.buffer:
+                    self.draft.operation("copy", (), _buffers([target]))
+            blocks.append(self.draft.end_block())
+        self.draft.branches(_buffers([condition]), blocks)
+        return targets
+
+    def _while(self, operation: HloOperation, given: Sequence[_Value], scope: dict[str, _Value]) -> list[_Value]:
+        if len(operation.regions) != 2 or not operation.regions[1].body:
+            raise FormatError(f"{operation}: must have a condition and a body, got {len(operation.regions)} regions")
+        condition, body = operation.regions
+        after = body.body[-1].operands
+        is_same = [name == other for name, other in _pairs(operation, body.arguments, after)]
+        rows = _pairs(operation, given, is_same)
+        state = [each if is_kept else self._like(each, "while", "carried") for each, is_kept in rows]
+        carried = [pair for pair in zip(_flat(given), _flat(state), strict=True) if pair[0] is not pair[1]]
+        self.draft.operation("while", _buffers(first for first, _ in carried), _buffers(each for _, each in carried))
+        self.draft.begin_block()
+        self._block(condition.body, scope | dict(_pairs(operation, condition.arguments, state)))
+        results = self._block(body.body, scope | dict(_pairs(operation, body.arguments, state)))
+        both = _pairs(operation, _flat(results), _flat(state))
+        moves = [(source, target) for source, target in both if source is not target]
+        # State must not be overwritten before it is copied.
+        moves = [(self._copied(source) if source in state else source, target) for source, target in moves]
+        self.draft.operation("next", _buffers(source for source, _ in moves), _buffers(target for _, target in moves))
+        self.draft.loop(self.draft.end_block(), None)
+        return state
+
+    def _copied(self, value: _Value) -> _Value:
+        copy = self._declared("copy", value.shape, value.kind)
+        self.draft.operation("copy", _buffers([value]), _buffers([copy]))
+        return copy
+
+    def _like(self, value: _Value, what: str, role: Kind) -> _Value:
+        """Declare a value with the shape of another one."""
+        if value.parts is None:
+            return self._declared(what, value.shape, value.kind, role)
+        return replace(value, parts=tuple(self._like(each, what, role) for each in value.parts))
+
+    def _declared(self, what: str, shape: Sizes, kind: HloType, role: Kind = "plain") -> _Value:
+        if kind.parts is not None:
+            rows = [(f"{what}.{k}" if role == "param" else what, part) for k, part in enumerate(kind.parts)]
+            return _Value((), kind, parts=tuple(self._declared(name, part.sizes, part, role) for name, part in rows))
+        if kind.element == "token":
+            return _Value((), kind)
+        name = what if role == "param" else f"{what}.{self.serial}"
+        self.serial += 1
+        self.draft.declare(name, sized(what, element_count(shape), kind.bits, self.draft.alignment), role)
+        self.draft.describe(name, TensorFacts(name=name, shape=_known(shape), dtype=kind.dtype))
+        unknown = np.frompyfunc(lambda _: UnknownNumber(), 1, 1)
+        numbers = np.asarray(unknown(np.zeros(kind.sizes)), object) if kind.has_few_numbers else None
+        return _Value(shape, kind, name, numbers)
+
+
+def _known(shape: Sizes) -> tuple[int, ...] | None:
+    return tuple(shape) if all(type(size) is int for size in shape) else None
+
+
+def _flat(values: Iterable[_Value]) -> list[_Value]:
+    """Return values with tuples flattened."""
+    return [leaf for value in values for leaf in ([value] if value.parts is None else _flat(value.parts))]
+
+
+def _buffers(values: Iterable[_Value]) -> list[str]:
+    return list(dict.fromkeys(value.buffer for value in _flat(values) if value.buffer))

@@ -1,0 +1,288 @@
+"""Result shapes of StableHLO's operators, from operand shapes and numbers.
+
+Whole numbers from which sizes follow are computed before the program runs, as far as they are known.
+"""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from memplan.planner.errors import FormatError
+from memplan.extensions.shapes.symbols.numbers import largest, least
+from memplan.extensions.systems.stablehlo.text import Array, HloOperation
+
+
+class UnknownNumber:
+    """A number that is known only at run time, plus an offset `above` from its origin."""
+
+    def __init__(self, base: object = None, above: int = 0) -> None:
+        self.base, self.above = base or self, above
+
+    def plus(self, other: Any) -> Any:
+        """Return the sum with a known number."""
+        return UnknownNumber() if isinstance(other, UnknownNumber) else UnknownNumber(self.base, self.above + other)
+
+
+def _sum(a: Any, b: Any) -> Any:
+    return a.plus(b) if isinstance(a, UnknownNumber) else b.plus(a) if isinstance(b, UnknownNumber) else a + b
+
+
+def difference(a: Any, b: Any) -> Any:
+    """Return a difference, known if both numbers have the same origin."""
+    if isinstance(b, UnknownNumber):
+        return a.above - b.above if isinstance(a, UnknownNumber) and a.base is b.base else UnknownNumber()
+    return a.plus(-b) if isinstance(a, UnknownNumber) else a - b
+
+
+def _quotient(a: int, b: int) -> int:
+    """Return a quotient rounded to 0; raises ZeroDivisionError for a divisor that may be below 1."""
+    if not b > 0:
+        raise ZeroDivisionError
+    return a // b if a >= 0 else -(-a // b)
+
+
+def _equal(a: int, b: int) -> bool:
+    """Return True if numbers are equal; raises FormatError if that depends on the values."""
+    return a == b or not (a < b or a > b)
+
+
+def _chosen(which: Any, a: Any, b: Any) -> Any:
+    if isinstance(which, UnknownNumber):
+        return a if a is b or (isinstance(a, int) and isinstance(b, int) and a == b) else UnknownNumber()
+    return a if which else b
+
+
+_COMPARED: Mapping[str, Callable[[int, int], bool]] = {
+    "EQ": _equal,
+    "NE": lambda a, b: not _equal(a, b),
+    "GE": operator.ge,
+    "GT": operator.gt,
+    "LE": operator.le,
+    "LT": operator.lt,
+}
+_OF_UNKNOWN: Mapping[str, Callable[..., Any]] = {
+    "add": _sum,
+    "subtract": difference,
+    "select": _chosen,
+    "convert": lambda a: a,
+}
+"""The functions with a rule for unknown numbers."""
+_OF_KNOWN: Mapping[str, Callable[..., Any]] = {
+    "multiply": operator.mul,
+    "divide": _quotient,
+    "remainder": lambda a, b: a - _quotient(a, b) * b,
+    "maximum": largest,
+    "minimum": least,
+    "negate": operator.neg,
+    "sign": lambda a: 1 if a > 0 else 0 if _equal(a, 0) else -1,
+    "clamp": lambda low, a, high: least(largest(low, a), high),
+    "and": operator.and_,
+    "or": operator.or_,
+}
+_BY_JAX: Mapping[str, Callable[[int, int], int]] = {"floor_divide": operator.floordiv, "remainder": operator.mod}
+"""The functions that JAX emits for quotients of sizes; their bodies have no closed form."""
+
+
+def computed(operation: HloOperation, given: Sequence[Array], shape: tuple[int, ...]) -> Array | None:
+    """Return the result of an operation on numbers; None for unsupported operations."""
+    kind = operation.kind
+    if kind == "reshape":
+        return given[0].reshape(shape)
+    if kind == "concatenate":
+        return np.concatenate(given, axis=operation.numbers("dim", "dimension")[0])
+    if kind == "broadcast_in_dim":
+        rows = np.ones(len(shape), int)
+        rows[operation.numbers("dims", "broadcast_dimensions")] = given[0].shape
+        return np.broadcast_to(given[0].reshape(rows), shape)
+    function = (
+        _COMPARED.get(operation.direction or "") if kind == "compare" else _OF_UNKNOWN.get(kind) or _OF_KNOWN.get(kind)
+    )
+    if function is None:
+        return None
+
+    def at(*values: Any) -> Any:
+        if kind not in _OF_UNKNOWN and any(isinstance(each, UnknownNumber) for each in values):
+            return UnknownNumber()
+        try:
+            return function(*values)
+        except (FormatError, ZeroDivisionError):  # not the same for all values: unknown, unless it is not used
+            return UnknownNumber()
+
+    return np.asarray(np.frompyfunc(at, len(given), 1)(*given), object)
+
+
+def by_jax(function: str, given: Sequence[Array | None]) -> Array | None:
+    """Return the quotient or remainder that a JAX function computes; None for other functions."""
+    compute = _BY_JAX.get(function.rstrip("_0123456789"))
+    numbers = [row.item() for row in given[-2:] if row is not None and row.size == 1]
+    if compute is None or len(numbers) < 2 or not all(isinstance(each, int) for each in numbers) or numbers[1] <= 0:
+        return None
+    return np.array(compute(*numbers), object)
+
+
+Sizes = tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class KnownOperands:
+    """The shapes of operands, and their numbers if few; both raise LookupError if unknown."""
+
+    operation: HloOperation
+    shapes: Sequence[Sizes]
+    known: Sequence[list[Any] | None]
+
+    def numbers(self, k: int) -> list[Any]:
+        """Return the integers of operand k."""
+        numbers = self.known[k]
+        if numbers is None:
+            raise LookupError(k)
+        return numbers
+
+
+Rule = Callable[[KnownOperands], list[Sizes]]
+
+
+def _like(given: KnownOperands) -> list[Sizes]:
+    """Return result shapes equal to operand shapes: one for each result, or the first non-scalar."""
+    types = given.operation.types
+    if len(types) > 1:
+        return list(given.shapes[: len(types)])
+    return [next(shape for shape in given.shapes if len(shape) == len(types[0].shape))]
+
+
+def _said(k: int) -> Rule:
+    return lambda given: [tuple(given.numbers(k))]
+
+
+def _concatenated(given: KnownOperands) -> list[Sizes]:
+    axis = given.operation.numbers("dim", "dimension")[0]
+    total = sum(shape[axis] for shape in given.shapes)
+    return [(*given.shapes[0][:axis], total, *given.shapes[0][axis + 1 :])]
+
+
+def _dot(given: KnownOperands) -> list[Sizes]:
+    (shapes, right), text, rows = given.shapes[:2], given.operation.text, []
+    for name in ("batching_dim", "contracting_dim"):
+        pretty = re.search(rf"\b{name}s = \[([\d, ]*)\] x \[([\d, ]*)\]", text)
+        generic = (re.findall(rf"{side}_{name}ensions = \[([\d, ]*)\]", text) for side in ("lhs", "rhs"))
+        sides = pretty.groups() if pretty else map("".join, generic)
+        rows.append([[int(each) for each in re.findall(r"\d+", side)] for side in sides])
+    (left_batch, right_batch), (left_in, right_in) = rows
+    free = [size for k, size in enumerate(shapes) if k not in {*left_batch, *left_in}]
+    free += [size for k, size in enumerate(right) if k not in {*right_batch, *right_in}]
+    return [(*(shapes[k] for k in left_batch), *free)]
+
+
+def _reduced(given: KnownOperands) -> list[Sizes]:
+    axes = given.operation.numbers("dimensions")
+    return [tuple(size for k, size in enumerate(given.shapes[0]) if k not in axes)] * len(given.operation.types)
+
+
+def _sliced(given: KnownOperands) -> list[Sizes]:
+    rows = zip(*map(given.numbers, (1, 2, 3)), strict=True)
+    return [tuple(-(difference(start, end) // step) for start, end, step in rows)]
+
+
+def _gathered(given: KnownOperands) -> list[Sizes]:
+    numbers, indices = given.operation.numbers, given.shapes[1]
+    sizes = given.numbers(2) if len(given.shapes) > 2 else numbers("slice_sizes")
+    left_out = {*numbers("collapsed_slice_dims", default=[]), *numbers("operand_batching_dims", default=[])}
+    inside = iter([size for k, size in enumerate(sizes) if k not in left_out])
+    along = numbers("index_vector_dim", default=[0])[0]
+    outside = iter([size for k, size in enumerate(indices) if k != along])
+    offsets = numbers("offset_dims", default=[])
+    rank = len(given.operation.types[0].shape)
+    return [tuple(next(inside if k in offsets else outside) for k in range(rank))]
+
+
+def _padded(given: KnownOperands) -> list[Sizes]:
+    numbers, sizes = given.operation.numbers, given.shapes[0]
+    is_open = len(given.shapes) > 2
+    names = (("low", "edge_padding_low"), ("high", "edge_padding_high"), ("interior", "interior_padding"))
+    rows = map(given.numbers, (2, 3, 4)) if is_open else (numbers(*each) for each in names)
+    each = zip(sizes, *rows, strict=True)
+    return [tuple(size + low + high + (size - 1) * inner for size, low, high, inner in each)]
+
+
+def _windows(sizes: Sequence[Any], window: Sequence[Any], rows: Sequence[Sequence[Any]], pads: Sequence[Any]) -> Sizes:
+    """Return the positions of a window; `rows` has strides and dilations."""
+    window_sizes = []
+    for k, (size, wide) in enumerate(zip(sizes, window, strict=True)):
+        stride, apart, inner = (row[k] if row else 1 for row in rows)
+        low, high = pads[2 * k : 2 * k + 2] or (0, 0)
+        window_sizes.append(((size - 1) * apart + low + high - (wide - 1) * inner) // stride + 1)
+    return tuple(window_sizes)
+
+
+def _reduced_windows(given: KnownOperands) -> list[Sizes]:
+    numbers, names = given.operation.numbers, ("window_strides", "base_dilations", "window_dilations")
+    if given.operation.name.endswith("custom_call"):  # of several tensors, their initial values, and five tables
+        window, *rows, pads = (given.numbers(k) for k in range(len(given.shapes) - 5, len(given.shapes)))
+    else:
+        window, rows, pads = (
+            numbers("window_dimensions"),
+            [numbers(name, default=[]) for name in names],
+            numbers("padding", default=[]),
+        )
+    return [_windows(given.shapes[0], window, rows, pads)] * len(given.operation.types)
+
+
+_WINDOWS = ("stride", "window_strides"), ("lhs_dilate", "lhs_dilation"), ("rhs_dilate", "rhs_dilation")
+
+
+def _convolved(given: KnownOperands) -> list[Sizes]:
+    operation = given.operation
+    match = re.search(r"\[([^\]]*)\]x\[([^\]]*)\]->\[([^\]]*)\]", operation.text)
+    if match is None:
+        raise LookupError("dim_numbers")
+    image, kernel, result = (row.split(", ") for row in match.groups())
+    places = [str(k) for k in range(len(result) - 2)]
+    pads = given.numbers(2) if len(given.shapes) > 2 else operation.numbers("pad", "padding", default=[])
+    rows = [operation.numbers(*names, default=[]) for names in _WINDOWS]
+    sizes = dict(zip(image, given.shapes[0], strict=True))
+    weights = dict(zip(kernel, given.shapes[1], strict=True))
+    spread = _windows([sizes[k] for k in places], [weights[k] for k in places], rows, pads)
+    groups = operation.numbers("batch_group_count", default=[1])[0]
+    by_name = {"b": sizes["b"] // groups, "f": weights["o"], **dict(zip(places, spread, strict=True))}
+    return [tuple(by_name[name] for name in result)]
+
+
+_LIKE_OPERANDS = """
+abs add and atan2 bitcast_convert cbrt ceil cholesky clamp compare complex convert cosine count_leading_zeros
+divide dynamic_update_slice exponential exponential_minus_one fft floor imag is_finite log log_plus_one logistic
+map maximum minimum multiply negate not optimization_barrier or popcnt power real reduce_precision remainder
+reverse round_nearest_afz round_nearest_even rsqrt scatter select select_and_scatter shift_left
+shift_right_arithmetic shift_right_logical sign sine sort sqrt subtract tan tanh
+triangular_solve uniform_dequantize uniform_quantize xor
+""".split()  # noqa: SIM905
+RULES: Mapping[str, Rule] = {
+    "dynamic_broadcast_in_dim": _said(1),
+    "dynamic_reshape": _said(1),
+    "dynamic_iota": _said(0),
+    "rng": _said(2),
+    "transpose": lambda given: [tuple(given.shapes[0][k] for k in given.operation.numbers("dims", "permutation"))],
+    "concatenate": _concatenated,
+    "dot_general": _dot,
+    "dot": lambda given: [(*given.shapes[0][:-1], *given.shapes[1][1:])],
+    "reduce": _reduced,
+    "real_dynamic_slice": _sliced,
+    **dict.fromkeys(("gather", "dynamic_gather"), _gathered),
+    **dict.fromkeys(("pad", "dynamic_pad"), _padded),
+    **dict.fromkeys(("reduce_window", "dynamic_reduce_window"), _reduced_windows),
+    **dict.fromkeys(("convolution", "dynamic_conv"), _convolved),
+    "dynamic_rng_bit_generator": lambda given: [given.shapes[0], tuple(given.numbers(1))],
+    "dynamic_top_k": lambda given: [(*given.shapes[0][:-1], *given.numbers(1))] * 2,
+    **dict.fromkeys(_LIKE_OPERANDS, _like),
+}
+"""Maps operators and custom call targets to rules; chlo's element-wise functions use `_like`."""
+
+
+def rule_of(kind: str) -> Rule | None:
+    """Return the rule of an operator or custom call target; None without one."""
+    return RULES.get(kind, _like if kind.startswith("chlo.") else None)

@@ -1,0 +1,21 @@
+"""StableHLO: programs as MLIR."""
+
+from __future__ import annotations
+
+import re
+
+from memplan.planner.systems import FileReader, System
+from memplan.planner.foreign.recognition import NEAR, begins_as_mlir
+
+
+def is_stablehlo(data: bytes) -> bool:
+    """Return True if the bytes start like MLIR and an operation or attribute of StableHLO, CHLO or JAX follows."""
+    return begins_as_mlir(data) and re.search(rb"\b(?:stablehlo|chlo|mhlo|jax)\.\w", data[:NEAR]) is not None
+
+
+SYSTEM = System(
+    name="stablehlo",
+    title="StableHLO",
+    files=".mlir",
+    readers=(FileReader("stablehlo", is_stablehlo, "memplan.extensions.systems.stablehlo.reader", has_symbols=True),),
+)

@@ -1,0 +1,339 @@
+"""StableHLO as printed by MLIR: functions, operations and regions, in pretty and generic form."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from bisect import bisect
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memplan.planner.errors import FormatError, shown
+from memplan.extensions.systems.stablehlo.mlir import COMMENT, NAME, Statement, Statements, inside, marks_of, split
+
+Array = NDArray[Any]
+_HEAD = re.compile(rf'(?:({NAME}(?:\s*,\s*{NAME})*)\s*=\s*)?"?([a-z_][\w$]*(?:\.[\w$]+)*)"?')
+_RESULT = re.compile(r"(%[\w$.-]+)(?::(\d+))?")
+_OF_REGIONS = re.compile(r"\s(?:reducer\s*\(|cond\b).*", re.DOTALL)
+_ARGUMENT = re.compile(r"\s*(%[\w.$-]+)\s*:\s*")
+_HEADER = re.compile(r'@("[^"]*"|[\w.$-]+)\s*\(|sym_name = ("[^"]*")')
+_ARGUMENT_NAME = re.compile(r"(%[\w.$-]+)\s*:")
+_STRING = re.compile(r'"(?:[^"\\]|\\.?)*(?:"|\Z)')
+_VALUE = re.compile(r"%[\w.$-]++(?:#\d+)?+(?!\s*:)")  # with a colon, it is an argument of a region
+_SHAPED = re.compile(r"(?:tensor|memref|vector)<((?:(?:\d{1,18}|\?)\s*x\s*)*)(.*)>", re.DOTALL)
+_BOUNDS = re.compile(r"bounds<([\d?, ]*)>")
+_STORED = re.compile(r"!quant\.\w+<([ui]+\d+)")
+_BITS = re.compile(r"(?:complex<)?(?:bf|f|ui|si|u|i|tf)(\d{1,3})(?:E\d\w*)?>?")
+_WORDS = {"bf": "bfloat", "f": "float", "tf": "float", "ui": "uint", "u": "uint", "si": "int", "i": "int"}
+_GLOBAL = re.compile(r'"?(\w+\.global)\b')
+_DONATED = re.compile(r"tf\.aliasing_output = \d+|jax\.buffer_donor = true")
+_FEW = 64
+"""The most integers of a constant from which sizes may follow."""
+
+
+@dataclass(frozen=True)
+class HloType:
+    """A type: a tensor's sizes (None if open) and element type; or a tuple's types.
+
+    What only orders operations, or is absent, has the element `token` and no bytes.
+    """
+
+    shape: tuple[int | None, ...]
+    element: str
+    parts: tuple[HloType, ...] | None = None
+
+    @property
+    def bits(self) -> int:
+        """The bits of an element, a byte for a bool; raises FormatError."""
+        if self.element == "index":
+            return 64
+        stored = _STORED.match(self.element)
+        match = _BITS.fullmatch(stored[1] if stored else self.element)
+        if self.element.startswith("*"):
+            raise FormatError(f"types: must have a known number of dimensions, got tensor<{self.element}>")
+        if match is None:
+            raise FormatError(f"types: must be numbers such as f32 or i8, got {shown(self.element)}")
+        return 8 if match[1] == "1" else int(match[1]) * (2 if self.element.startswith("complex") else 1)
+
+    @property
+    def dtype(self) -> str:
+        """The common name of the element type, such as "float32"; raises FormatError."""
+        stored = _STORED.match(self.element)
+        name = re.match("[a-z]+", stored[1] if stored else self.element)
+        word = "complex" if self.element.startswith("complex") else _WORDS.get(name[0] if name else "", "uint")
+        return "bool" if self.element == "i1" else f"{word}{self.bits}"
+
+    @property
+    def is_static(self) -> bool:
+        """True if no size is open."""
+        return None not in self.shape
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """The sizes, 0 for open ones."""
+        return tuple(each or 0 for each in self.shape)
+
+    @property
+    def has_few_numbers(self) -> bool:
+        """True for a tensor of a few integers, from which sizes may follow."""
+        return self.is_static and math.prod(self.sizes) <= _FEW and self.element.startswith(("i", "ui"))
+
+
+@dataclass
+class HloRegion:
+    """A region of an operation: its arguments and its operations."""
+
+    arguments: list[str]
+    body: list[HloOperation]
+
+
+@dataclass
+class HloOperation:
+    """An operation: operands and results by name, attributes as text, and regions."""
+
+    name: str
+    line: int
+    text: str
+    operands: list[str]
+    results: list[str]
+    types: list[HloType]
+    regions: list[HloRegion] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        return f"line {self.line} ({self.name})"
+
+    @property
+    def kind(self) -> str:
+        """The operator, without a redundant dialect prefix; for a custom call, its target."""
+        if self.name.endswith(".constant"):  # of StableHLO, arith and CHLO
+            return "constant"
+        name = self.callee if self.name == "stablehlo.custom_call" else self.name
+        return name.removeprefix("stablehlo.").removeprefix("mhlo.").removeprefix("func.")
+
+    @property
+    def callee(self) -> str:
+        """The called function, or that of a composite."""
+        match = re.search(r'(?:^\s*@|(?:decomposition|callee) = @|call_target_name = )("[^"]*"|[\w.$-]+)', self.text)
+        return "" if match is None else match[1].strip('"')
+
+    @property
+    def direction(self) -> str | None:
+        """The direction of a comparison, such as EQ or LT; None for other operations."""
+        match = re.search(r"\b(?:EQ|NE|GE|GT|LE|LT)\b", self.text) if self.kind == "compare" else None
+        return None if match is None else match[0]
+
+    def numbers(self, *names: str, default: list[int] | None = None) -> list[int]:
+        """Return the integers of the first attribute found among some names; raises FormatError without any."""
+        for name in names:
+            match = re.search(rf"\b{name}\s*=\s*(?:array<i64(?:: )?|dense<)?([-\d,\[\] ]+)", self.text)
+            if match is not None:
+                return [int(each) for each in re.findall(r"-?\d+", match[1])]
+        if default is None:
+            raise FormatError(f"{self}: must have {names[0]}")
+        return default
+
+
+@dataclass
+class HloFunction:
+    """A function, parsed lazily, as files have functions that nothing calls."""
+
+    statement: Statement
+    lines: list[int]
+
+    @cached_property
+    def name(self) -> str:
+        """The name; raises FormatError without one."""
+        header = _HEADER.search(self.statement.text)
+        if header is None:
+            raise FormatError(f"{self}: must be a function with a name, got {shown(self.statement.text[:60])}")
+        return (header[1] or header[2]).strip('"')
+
+    def __str__(self) -> str:
+        return f"line {bisect(self.lines, self.statement.at) + 1} (func)"
+
+    @property
+    def has_body(self) -> bool:
+        """True unless the function is defined elsewhere."""
+        return bool(self.statement.regions)
+
+    @cached_property
+    def body(self) -> list[HloOperation]:
+        """The operations; raises FormatError."""
+        return _region(self.statement.regions[0], self.lines).body if self.has_body else []
+
+    @cached_property
+    def arguments(self) -> dict[str, HloType]:
+        """The arguments with their types; raises FormatError."""
+        types = {}
+        for row in self._rows:
+            head = _ARGUMENT.match(row)
+            kind = None if head is None else _type(row[head.end() :])
+            if head is None or kind is None:
+                raise FormatError(f"{self}: must have tensors as arguments, got {shown(row[:60])}")
+            types[head[1]] = kind
+        return types
+
+    @property
+    def named(self) -> dict[str, str]:
+        """The named sizes among the arguments, by argument."""
+        rows = ((_ARGUMENT.match(row), re.search(r'jax\.global_constant = "(\w+)"', row)) for row in self._rows)
+        return {head[1]: match[1] for head, match in rows if head and match}
+
+    @property
+    def donated(self) -> dict[str, str]:
+        """The attributes that donate an argument's bytes to a result, by argument."""
+        rows = ((_ARGUMENT.match(row), _DONATED.search(row)) for row in self._rows)
+        return {head[1]: match[0] for head, match in rows if head and match}
+
+    @cached_property
+    def _rows(self) -> list[str]:
+        text, header = self.statement.text, _HEADER.search(self.statement.text)
+        if header is None or not self.has_body:
+            return []
+        label = self.statement.regions[0][0].text if self.statement.regions[0] else ""
+        if header[1]:
+            return split(inside(text, header.end() - 1))
+        return split(inside(label, label.find("("))) if label.startswith("^") and "(" in label else []
+
+
+@dataclass
+class HloModule:
+    """The functions of a file by name, and the name of its first module."""
+
+    functions: dict[str, HloFunction]
+    name: str | None = None
+
+    @property
+    def main(self) -> str:
+        """The name of the planned function: main, or else the first with a body."""
+        bodies = [name for name, each in self.functions.items() if each.has_body]
+        return "main" if "main" in bodies else bodies[0]
+
+    @property
+    def others(self) -> list[str]:
+        """The names of functions that the planned one never reaches by calls."""
+        reached, waiting = {self.main}, [self.main]
+        while waiting:
+            function = self.functions[waiting.pop()]
+            called = {each for each in _called(function.body) if each in self.functions} - reached
+            reached |= called
+            waiting += called
+        return [name for name, each in self.functions.items() if name not in reached and each.has_body]
+
+
+def module_of(data: bytes) -> HloModule:
+    """Return the first module of a file with its functions; raises FormatError."""
+    text = COMMENT.sub(lambda found: found[1] or "", data.decode(errors="backslashreplace"))
+    text = text.partition("\n{-#")[0]  # the bytes of constants, at the end of a file
+    aliases = dict(re.findall(r"^(![\w.]+) = (.*)", text, re.MULTILINE))
+    text = re.sub(r"![\w.]+\b(?! =)", lambda found: aliases.get(found[0], found[0]), text) if aliases else text
+    lines = [newline.start() for newline in re.finditer("\n", text)]
+    module = HloModule({})
+    for statement in Statements(text).block():
+        if statement.text.startswith(("module", "builtin.module", '"builtin.module"')):
+            if module.functions:
+                break
+            match = re.search(r'module @(?:"([^"]*)"|([\w.$-]+))', statement.text)
+            module.name = match[1] or match[2] if match else None
+            inside = [each for region in statement.regions for each in region]
+        else:
+            inside = [statement]
+        for each in inside:
+            if each.text.startswith(("func.func", '"func.func"', "func ")):
+                function = HloFunction(each, lines)
+                module.functions.setdefault(function.name, function)
+            elif (head := _GLOBAL.match(each.text)) is not None:
+                line = bisect(lines, each.at) + 1
+                raise FormatError(f"line {line} ({head[1]}): globals are not read: make them arguments of the function")
+    if not any(each.has_body for each in module.functions.values()):
+        got = "functions that are declared and have no body" if module.functions else "none"
+        raise FormatError(f"must have a function (func.func), as jax.export's mlir_module() prints it, got {got}")
+    return module
+
+
+def _type(text: str) -> HloType | None:
+    """Return the type at the start of a text; None for types without memory."""
+    text = text.strip()
+    text = text[: next((mark.start() for mark in marks_of(text)), len(text))]
+    if text.startswith("tuple<"):
+        parts = [_type(each) for each in split(text[6:-1])]
+        return None if None in parts else HloType((), "tuple", tuple(each for each in parts if each is not None))
+    if (match := re.fullmatch(r"none|!\w+\.(?:token|future<(.*)>)", text, re.DOTALL)) is not None:
+        return HloType((), "token") if match[1] is None else _type(match[1])
+    if (match := _SHAPED.fullmatch(text)) is None:
+        return HloType((), text) if text == "index" or _BITS.fullmatch(text) or _STORED.match(text) else None
+    element, *encoding = split(match[2]) or [""]
+    shape = [None if each.strip() == "?" else int(each) for each in match[1].split("x")[:-1]]
+    if (bounds := _BOUNDS.search(",".join(encoding))) is not None:  # memory is sized for the largest value
+        most = [None if each.strip() == "?" else int(each) for each in bounds[1].split(",")]
+        shape = [bound if size is None else size for size, bound in zip(shape, most, strict=True)]
+    return HloType(tuple(shape), element)
+
+
+def _region(statements: list[Statement], lines: list[int]) -> HloRegion:
+    """Return a region; raises FormatError for several blocks."""
+    arguments = list[str]()
+    if statements and statements[0].text.startswith("^"):
+        arguments = _ARGUMENT_NAME.findall(statements[0].text)
+        statements = statements[1:]
+    if another := next((each for each in statements if each.text.startswith("^")), None):
+        line, way = bisect(lines, another.at) + 1, "print the program before it is lowered to them"
+        raise FormatError(f"line {line}: blocks with branches between them (cf.br) are not read: {way}")
+    return HloRegion(arguments, [_operation(each, lines) for each in statements])
+
+
+def _operation(statement: Statement, lines: list[int]) -> HloOperation:
+    """Return the operation in a statement."""
+    line, head = bisect(lines, statement.at) + 1, _HEAD.match(statement.text)
+    if head is None:
+        raise FormatError(f"line {line}: must be an operation of StableHLO, got {shown(statement.text[:60])}")
+    name, text = head[2], _OF_REGIONS.sub("", statement.text[head.end() :])
+    marks = list(marks_of(text))
+    end = next((mark.start() for mark in marks if mark[0].endswith("loc")), len(text))
+    colon = next((mark for mark in reversed(marks) if mark[0].endswith(":") and mark.start() < end), None)
+    begin, kind = (text[:end], "") if colon is None else (text[: colon.start()], text[colon.end() : end])
+    results = list[str]()
+    for row in _RESULT.finditer(head[1] or ""):
+        results += [row[1]] if row[2] is None else [f"{row[1]}#{k}" for k in range(int(row[2]))]
+    regions = [_region(each, lines) for each in statement.regions]
+    operands = [] if name.endswith("constant") else _VALUE.findall(_STRING.sub("", begin))
+    if name.endswith(".while") and regions and not regions[0].arguments:  # printed as pairs of both
+        for region in regions:
+            region.arguments = operands[::2]
+        operands = operands[1::2]
+    types = _types(kind) if results else []
+    if len(types) < len(results):
+        raise FormatError(f"line {line} ({name}): must have tensors as results, got {shown(kind.strip()[-60:])}")
+    return HloOperation(name, line, begin, operands, results, types[len(types) - len(results) :], regions)
+
+
+def _types(text: str) -> list[HloType]:
+    """Return the result types of a signature; without an arrow, all its types."""
+    arrows = [mark.end() for mark in marks_of(text) if mark[0] == "->"]
+    text = text[arrows[-1] if arrows else 0 :].strip()
+    rows = split(inside(text, 0) if text.startswith("(") else text)
+    return [each for each in map(_type, rows) if each is not None]
+
+
+def _called(body: list[HloOperation]) -> Iterator[str]:
+    """Yield the functions named by operations, including those in regions."""
+    for operation in body:
+        yield from (each.strip('"') for each in re.findall(r'@("[^"]*"|[\w.$-]+)', operation.text))
+        for region in operation.regions:
+            yield from _called(region.body)
+
+
+def constant(operation: HloOperation) -> Array | None:
+    """Return the integers of a small constant; None for others."""
+    kind = operation.types[0]
+    match = re.search(r"dense<([-\d, \s\[\]truefalse]*)>|^\s*(-?\d+|true|false)\b(?!\.)", operation.text)
+    if not kind.has_few_numbers or match is None:
+        return None
+    values = np.array(json.loads(match[1] or match[2] or "[]"), object)
+    return np.broadcast_to(values, kind.sizes) if values.shape == () else values.reshape(kind.sizes)

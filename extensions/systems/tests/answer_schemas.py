@@ -1,0 +1,26 @@
+"""What the schema of HTTP says of answers, held against those that are given."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+
+import jsonschema_rs
+
+from memplan.api.http.app import create_app
+from memplan.questions.capability.registry import CAPABILITIES
+
+
+@cache
+def _validators() -> dict[str, jsonschema_rs.Validator]:
+    spec = create_app().openapi()
+    answers = {name: spec["paths"][f"/v1/{name}"]["post"]["responses"]["200"]["content"] for name in CAPABILITIES}
+    schemas = {name: content["application/json"]["schema"] for name, content in answers.items()}
+    parts = {"components": spec["components"]}
+    return {name: jsonschema_rs.validator_for({**schema, **parts}) for name, schema in schemas.items()}
+
+
+def unlike_schema(name: str, answer: bytes) -> str | None:
+    """Return where an answer in JSON to the question `name` is not what the schema of its path says; None if it is."""
+    wrong = next(_validators()[name].iter_errors(json.loads(answer)), None)
+    return None if wrong is None else f"{'.'.join(map(str, wrong.instance_path))}: {wrong.message[:500]}"

@@ -1,0 +1,137 @@
+"""A file for which every question is answered once, with the most bytes alive, counted independently."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TypeVar
+
+from memplan.extensions.networks.order.answer import OrderAnswer
+from memplan.extensions.networks.order.options import OrderOptions
+from memplan.extensions.networks.order.order import order
+from memplan.questions.plan.plan import PlanOptions, plan
+from memplan.questions.reading import ReadOptions
+from memplan.planner.errors import InputError
+from memplan.planner.liveness.ordered import problem_of_order
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
+from memplan.planner.operations.graph import OperationGraph
+from memplan.planner.foreign.imported import Imported
+from memplan.planner.foreign.model_graph import graph_of_imported, is_graph, read_model_graph
+from memplan.planner.foreign.model_options import ModelOptions
+from memplan.planner.foreign.reading import detect, read_model, read_problem
+
+SECONDS = 2.0
+PROVED = "optimal"
+A = TypeVar("A")
+
+
+def live_peak(problem: Problem) -> int:
+    """Return the most bytes alive at once: buffers in their own bytes, of an alias those of its root."""
+    size = {row.id: row.size for row in problem.buffers}
+    root = {row.id: row.id if row.alias_of is None else row.alias_of for row in problem.buffers}
+    events: dict[int | str, list[tuple[int, int]]] = {}
+    for row in problem.buffers:
+        home = row.id
+        while root[home] != home:
+            home = root[home]
+        events.setdefault(home, []).extend(row.intervals)
+    times = sorted({start for spans in events.values() for start, _ in spans})
+    return max(
+        (sum(size[name] for name, spans in events.items() if any(a <= t < b for a, b in spans)) for t in times),
+        default=0,
+    )
+
+
+def graph_peak(graph: OperationGraph, order: Sequence[int]) -> int:
+    """Return the most bytes alive along an order, with inputs from the start and workspaces while in use."""
+    size = [0 if t in set(graph.resident) else bytes_ for t, bytes_ in enumerate(graph.size)]
+    made = {t for row in graph.ops for t in row.outputs}
+    first = dict.fromkeys([t for t in range(len(size)) if t not in made or t in graph.given], -1)
+    last = dict(first)
+    for k, v in enumerate(order):
+        row = graph.ops[v]
+        for t in (*row.inputs, *row.outputs):
+            first.setdefault(t, k)
+            last[t] = k
+    last |= dict.fromkeys(graph.kept, len(order))
+    work = [0, *(graph.ops[v].work for v in order), 0]
+    return max(sum(size[t] for t in first if first[t] <= k <= last[t]) + work[k + 1] for k in range(-1, len(order) + 1))
+
+
+@dataclass
+class AskedFile:
+    """A file, and the cached answers about it."""
+
+    data: bytes
+    name: str
+    options: ModelOptions
+    tally: Counter[str]
+    refused: dict[str, str] = field(default_factory=dict)
+
+    def asked(self, what: str, question: Callable[[], A]) -> A | None:
+        """Return an answer, None if the question refuses the file."""
+        try:
+            return question()
+        except InputError as error:
+            self.tally[f"{what} refused"] += 1
+            self.refused[what] = str(error)
+            return None
+
+    def read_options(self) -> ReadOptions:
+        return ReadOptions(**self.options.model_dump(exclude_defaults=True))
+
+    @cached_property
+    def imported(self) -> Imported:
+        """Return what was read: a model, operations, or a problem."""
+        if detect(self.data, self.name) is not None:
+            return read_model(self.data, self.name, self.options)
+        if is_graph(self.data):
+            graph = read_model_graph(self.data, self.name).graph
+            return Imported(problem_of_order(graph, range(len(graph.ops))))
+        problem, imported = read_problem(self.data, self.name)
+        return imported or Imported(problem)
+
+    @cached_property
+    def live(self) -> int:
+        return live_peak(self.imported.problem)
+
+    @property
+    def is_plain(self) -> bool:
+        """Return True if there is one pool, and no two live buffers may share bytes."""
+        problem = self.imported.problem
+        are_tied = problem.may_share or any(row.relative is not None for row in problem.buffers)
+        return len(problem.pools) == 1 and not are_tied
+
+    @property
+    def is_flat(self) -> bool:
+        """Return True if no operation has regions, so that inputs and outputs live throughout the graph."""
+        return self.graph is None or not any(row.regions for row in self.graph.ops)
+
+    def is_as_said(self, found: int, said: int) -> bool:
+        """Return True if a peak matches the graph's, which may be larger if operations have regions."""
+        return found == said if self.is_flat else found <= said
+
+    @cached_property
+    def plan(self) -> Plan:
+        options = PlanOptions(time_limit_s=SECONDS, deterministic=True)
+        return plan(self.imported.problem, options=options)
+
+    @cached_property
+    def graph(self) -> OperationGraph | None:
+        if is_graph(self.data):
+            return read_model_graph(self.data, self.name).graph
+        return None if self.imported.operations is None else self._drawn()
+
+    def _drawn(self) -> OperationGraph | None:
+        return self.asked("graph", lambda: graph_of_imported(self.imported).graph)
+
+    @cached_property
+    def ordered(self) -> OrderAnswer | None:
+        graph = self.graph
+        if graph is None:
+            return None
+        options = OrderOptions(time_limit_s=SECONDS, deterministic=True, goal="placed")
+        return self.asked("order", lambda: order(graph, options))

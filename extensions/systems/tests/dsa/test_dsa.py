@@ -1,0 +1,125 @@
+"""dsa-solver: what its problems become, what is refused, and what its greedy planner pays."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from memplan.extensions.systems.dsa.reader import read
+from memplan.extensions.systems.dsa.system import is_dsa
+
+from memplan import read_problem, solve
+from memplan.planner.errors import InputError
+from memplan.planner.model.problem import Problem
+from memplan.planner.foreign.model_options import ModelOptions
+from tests.support import public_problems
+
+Data = dict[str, Any]
+TERMS = ["capacity_overflow", "reuse_cost"]
+
+
+def document(**changed: Any) -> Data:
+    spans = ((0, 4), (4, 6), (5, 9))
+    problem: Data = {
+        "pools": [{"id": 7, "name": "Mat", "capacity": 96, "reserved_ranges": [{"begin": 0, "end": 8}]}],
+        "buffers": [
+            {"id": k, "name": "x", "size": 32, "alignment": 8, "allowed_pools": [7]}
+            | {"live_intervals": [{"lower": low, "upper": high}]}
+            for k, (low, high) in enumerate(spans)
+        ],
+        "constraints": {},
+        "objective": {"terms": TERMS},
+    }
+    return {"instance": "kernel", "problem": problem | changed}
+
+
+def problem(**changed: Any) -> Problem:
+    data = json.dumps(document(**changed)).encode()
+    found = read(data, ModelOptions()).problem
+    return found() if callable(found) else found
+
+
+def test_pools_buffers_and_prices() -> None:
+    penalties = [{"first": 0, "second": 1, "cost": 2}, {"first": 0, "second": 2, "cost": 1}]
+    assert is_dsa(json.dumps(document()).encode())
+    assert not is_dsa(b'{"buffers": []}')
+    found = problem(cost_model={"reuse_penalties": penalties})
+    assert found.pools[0].reserved == ((0, 8),)
+    assert [(row.cost, row.pairs) for row in found.reuse] == [(1, ((0, 2),)), (2, ((0, 1),))]
+    assert (found.objective, found.name, found.buffers[2].intervals) == ("cost", "kernel", ((5, 9),))
+
+
+@pytest.mark.parametrize(
+    ("rule", "entries", "conflicts"),
+    [
+        ("separations", [{"first": 0, "second": 1}], {(0, 1)}),
+        ("temporal_exclusions", [{"first": 0, "second": 1}], {(1, 2)}),
+        ("pinned_allocations", [{"buffer": 0, "offset": 8, "exclusive_for_all_time": True}], {(0, 1), (0, 2)}),
+        ("colocations", [{"first": 0, "second": 1}], set()),
+    ],
+)
+def test_each_rule_of_a_dsa_problem_is_read(rule: str, entries: list[Data], conflicts: set[tuple[int, int]]) -> None:
+    found = problem(constraints={rule: entries})
+    assert set(found.conflicts) == conflicts
+    assert found.objective == "fit"
+    assert (found.buffers[0].offset == 8) == (rule == "pinned_allocations")
+    assert (found.buffers[1].relative is not None) == (rule == "colocations")
+    assert (not found.buffers[1].intervals) == (rule == "temporal_exclusions")
+
+
+@pytest.mark.parametrize("pairs", [[(0, 2), (1, 2)], [(0, 1), (1, 2), (2, 0)], [(2, 0), (2, 1)]])
+def test_no_colocation_is_lost_where_two_name_one_buffer(pairs: list[tuple[int, int]]) -> None:
+    found = problem(constraints={"colocations": [{"first": a, "second": b} for a, b in pairs]})
+    tied = [{k, row.relative.to} for k, row in enumerate(found.buffers) if row.relative is not None]
+    assert len(tied) == 2
+    assert set.union(*tied) == {0, 1, 2}
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [{"buffers": [{"id": 0}]}, {"pools": []}, {"objective": {"terms": ["bank_cost"]}}],
+    ids=["a buffer without a size", "no pools", "another objective"],
+)
+def test_a_malformed_file_of_dsa_is_refused(changed: Data) -> None:
+    with pytest.raises(InputError):
+        problem(**changed)
+
+
+NAME = "reference:dsa-canonical-greedy"
+
+
+@pytest.mark.parametrize(("lift", "price"), [("a", 326), ("f", 135)])
+def test_lifted_plans_cost_as_much_as_the_originals(lift: str, price: int) -> None:
+    """F is where first fit pays more, 616. Source: dsa-solver a8d1257, benchmarks/results/minimalloc-dsa-rp-v1."""
+    plan = solve(
+        read_problem(public_problems.of_library(f"reuse/dsa-solver-lift_{lift}.json")), solver=NAME, time_limit_s=60
+    )
+    assert plan.cost == price
+
+
+def priced(*sizes: int, **fields: Any) -> Problem:
+    """Buffers one after the other, the first 4 bytes of their pool reserved."""
+    rows = [{"id": k, "size": size, "start": k, "end": k + 1, "alignment": 8} for k, size in enumerate(sizes)]
+    pools = [{"name": "ub", "size": 32, "reserved": [[0, 4]]}]
+    return Problem.model_validate({"buffers": rows, "pools": pools, "objective": "cost", **fields})
+
+
+@pytest.mark.parametrize(
+    ("fields", "offsets"),
+    [
+        ({"reuse": [{"pairs": [[0, 1], [1, 2]], "cost": 1}]}, [8, 24, 8]),
+        ({"reuse": [{"pairs": [[0, 1], [0, 2], [1, 2]], "cost": 1}, {"pairs": [[0, 2]], "cost": 4}]}, [8, 24, 24]),
+        ({"reuse": [{"pairs": [[0, 1]], "cost": 1}], "conflicts": [[0, 2]]}, [8, 24, 24]),
+    ],
+    ids=["on a neighbour", "where it costs less", "above what conflicts"],
+)
+def test_each_buffer_lies_where_it_costs_least(fields: Any, offsets: list[int]) -> None:
+    plan = solve(priced(12, 8, 8, **fields), solver=NAME, time_limit_s=60)
+    assert plan.placements.offset.tolist() == offsets
+
+
+def test_a_pool_without_a_size_has_no_plan() -> None:
+    plan = solve(priced(8, 8, reuse=[{"pairs": [[0, 1]], "cost": 1}], pools=[{"name": "ub"}]), solver=NAME)
+    assert plan.explanation is not None
+    assert "a size that is given" in plan.explanation.message

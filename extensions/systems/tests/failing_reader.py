@@ -1,0 +1,25 @@
+"""A reader of models that did not foresee what it was given: the first bytes say what happens to it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from memplan.planner.foreign.imported import Imported
+from memplan.planner.foreign.model_options import ModelOptions
+
+FAULTS: dict[bytes, Any] = {
+    b"fault:key": lambda: dict[str, int]()["nodes"],
+    b"fault:deep": lambda: _deeper(0),
+    b"fault:none": lambda: None.size,  # type: ignore[attr-defined]
+    b"fault:memory": lambda: bytes(2**62),
+}
+
+
+def _deeper(depth: int) -> int:
+    return _deeper(depth + 1) + 1
+
+
+def read(data: bytes, _options: ModelOptions) -> Imported:
+    """Fail at once or, after the bytes `later`, when the problem is first used."""
+    name = data.split()[0]
+    return Imported(FAULTS[name]) if b"later" in data else FAULTS[name]()

@@ -1,0 +1,159 @@
+"""Graphs of ggml: lifetimes, what is in place and ggml's own plan are read, and a dimension as a symbol."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memplan.planner.errors import FormatError, InputError, OperationsError, OptionError
+from memplan.planner.operations.order_check import peak_of
+from memplan.extensions.shapes.symbols.space import SymbolRange
+from memplan.planner.verify.verifier import verify
+from memplan.solvers.portfolio.solve import solve
+from memplan.planner.foreign.imported import Imported
+from memplan.planner.foreign.model_graph import read_model_graph
+from memplan.planner.foreign.model_options import ModelOptions
+from memplan.planner.foreign.reading import read_model
+from memplan.extensions.shapes.symbolic_models import read_symbolic
+
+GRAPHS = Path(__file__).parents[4] / "tests" / "models" / "ggml"
+BUFFERS = (
+    {"buffer": 0, "size": 0, "type": "CPU", "alignment": 32, "computed": False},
+    {"buffer": 1, "size": 4096, "type": "CPU", "alignment": 32, "computed": True},
+)
+
+
+def tensor(number: int, offset: int, size: int = 64, **fields: Any) -> dict[str, Any]:
+    row = {"tensor": number, "name": f"t{number}", "type": "f32", "shape": [size // 4, 1, 1, 1], "bytes": size}
+    return row | ({} if "view_of" in fields else {"buffer": 1, "offset": offset}) | fields
+
+
+def node(number: int, op: str, *reads: int) -> dict[str, Any]:
+    return {"node": number, "op": op, "reads": list(reads)}
+
+
+def written(*rows: dict[str, Any], **dim: int) -> bytes:
+    header = {"format": "ggml-graph/1"} | ({"dim": dim} if dim else {})
+    return "".join(f"{json.dumps(row)}\n" for row in (header, *BUFFERS, *rows)).encode()
+
+
+def recorded(name: str) -> bytes:
+    return (GRAPHS / f"{name}.json").read_bytes()
+
+
+def lifetimes(model: Imported) -> dict[str, tuple[int | None, int | None]]:
+    return {str(row.id).removeprefix("main/"): (row.start, row.end) for row in model.problem.buffers}
+
+
+def chain(second: str, *later: dict[str, Any]) -> bytes:
+    """Return an input, a matrix product of it, and what lies where the product does."""
+    tensors = [tensor(0, 0, input=True), tensor(1, 64), tensor(2, 64), tensor(3, 128, output=True)]
+    return written(*tensors, node(1, "MUL_MAT", 0), node(2, second, 1), node(3, "MUL_MAT", 2), *later)
+
+
+@pytest.mark.parametrize(("name", "own"), [("lenet", 1_078_784), ("llama_block_two_memories", 28_896)])
+def test_the_plan_of_ggml_is_in_the_file_and_valid(name: str, own: int) -> None:
+    model = read_model(recorded(name))
+    assert model.own_plan is not None
+    assert verify(model.problem, model.own_plan) == ()
+    assert model.own_peak == own
+
+
+def test_the_peak_of_a_plan_equals_the_one_that_the_adapter_measured_inside_ggml() -> None:
+    rows = json.loads((Path(__file__).parents[4] / "integrations" / "ggml" / "table.json").read_text())
+    (row,) = [row for row in rows if (row["model"], row["part"]) == ("lenet", "plain")]
+    model = read_model(recorded("lenet"))
+    plan = solve(model.problem)
+    assert (len(model.problem.buffers), model.own_peak) == (row["buffers"], row["before"])
+    assert (plan.peak, plan.lower_bound) == (row["after"], row["bound"])
+
+
+def test_tensors_computed_in_place_share_one_buffer() -> None:
+    assert lifetimes(read_model(chain("RELU"))) == {"t0": (-1, 1), "t1": (0, 3), "t3": (2, 4)}
+    apart = read_model(chain("RELU"), options=ModelOptions(views="separate"))
+    assert lifetimes(apart) == {"t0": (-1, 1), "t1": (0, 2), "t2": (1, 3), "t3": (2, 4)}
+
+
+@pytest.mark.parametrize("data", [chain("MUL_MAT"), chain("RELU", node(3, "ADD", 3, 1))])
+def test_a_tensor_over_one_that_is_still_read_is_named(data: bytes) -> None:
+    model = read_model(data)
+    assert model.own_plan is not None
+    (violation, *_) = verify(model.problem, model.own_plan)
+    assert '"main/t1" and "main/t2" share bytes [64, 128)' in str(violation.message)
+
+
+def test_a_reader_of_a_tensor_stays_before_its_overwriting() -> None:
+    tensors = [tensor(0, 0, input=True), tensor(1, 64), tensor(2, 128), tensor(3, 64), tensor(4, 192, output=True)]
+    nodes = [node(1, "MUL_MAT", 0), node(2, "MUL_MAT", 1), node(3, "RELU", 1), node(4, "ADD", 2, 3)]
+    graph = read_model_graph(written(*tensors, *nodes)).graph
+    assert peak_of(graph, (0, 1, 2, 3)) == 192
+    with pytest.raises(OperationsError, match="must come after operation 1, got 2"):
+        peak_of(graph, (0, 2, 1, 3))
+
+
+def test_tensors_written_outside_of_ggmls_plan_are_state_and_weights_are_not_planned() -> None:
+    tensors = [
+        tensor(0, 0, buffer=0),
+        tensor(1, 128, buffer=0, size=128),
+        tensor(2, 0, view_of=1, at=64),
+        tensor(3, 0),
+        tensor(4, 0, view_of=1, at=64),
+        tensor(5, 64, output=True),
+    ]
+    nodes = [node(3, "MUL_MAT", 0), node(2, "VIEW", 1), node(4, "CPY", 3, 2), node(5, "MUL_MAT", 0, 1)]
+    model = read_model(written(*tensors, *nodes))
+    assert {str(row.id): (row.size, row.persistent) for row in model.operations.functions["main"].buffers} == {  # type: ignore[union-attr]
+        "t0": (64, False),
+        "t1": (128, True),
+        "t3": (64, False),
+        "t5": (64, False),
+    }
+    assert set(lifetimes(model)) == {"t1", "t3", "t5"}
+    assert model.own_peak == 4096 + 128
+
+
+def test_a_dimension_that_a_graph_is_written_at_is_a_symbol() -> None:
+    data = recorded("llama_block")
+    problem = read_symbolic(data, "g.json", {"n_ctx": SymbolRange(min=32, max=4096, multiple_of=32)})
+    assert {row.size for row in problem.buffers if "n_ctx" in str(row.size)} == {"4096*(n_ctx//32)", "1024*(n_ctx//32)"}
+    with pytest.raises(FormatError, match="n_ctx: must be a size, is open; give it, for example: dims=n_ctx=32"):
+        read_model(data)
+    with pytest.raises(OptionError, match='dims: must be n_ctx, in which the graphs differ, got "n"'):
+        read_model(data, options=ModelOptions(dims={"n": 8}))
+    at, beyond = (read_model(data, options=ModelOptions(dims={"n_ctx": size})) for size in (96, 4096))
+    assert at.own_plan is not None
+    assert verify(at.problem, at.own_plan) == ()
+    assert beyond.own_plan is None
+    assert beyond.problem.buffers.size.sum() > 40 * at.problem.buffers.size.sum() / 3
+
+
+@pytest.mark.parametrize(
+    ("data", "sentence"),
+    [
+        (written({"tensor": 1}), r"line 4: name: is required"),
+        (written(tensor(1, 0)), r"line 4: must be number 0, got 1"),
+        (written(tensor(0, 0, buffer=7)), r"line 4: buffer: must be one of 2 before it, got 7"),
+        (written(tensor(0, 0), node(0, "ADD", 5)), r"line 5: reads: must be one of 1 before it, got 5"),
+        (written(tensor(0, 0, view_of=0)), r"tensor 0: view_of: must be a tensor that is no view, got 0"),
+        (written({"what": 1}), r"line 4: must be an object with one of format, node, tensor, buffer, got"),
+        (written() + b"{", r"line 4: must be JSON: "),
+        (written() + written(), r"graphs: must each have another size of one dimension"),
+        (written(n=1) + written(n=1), r"graphs: must each have another size of one dimension"),
+        (written(n=1) + written(tensor(0, 0), n=2), r"graphs: must be the same but for sizes, are not in tensors\[0\]"),
+        (written(tensor(0, 0, name="GPU#x#0"), tensor(1, 64), node(1, "RELU", 0)), r"must not be a copy between backe"),
+    ],
+)
+def test_a_broken_graph_is_refused_with_location_and_rule(data: bytes, sentence: str) -> None:
+    with pytest.raises(InputError, match=sentence):
+        read_model(data)
+
+
+def test_bytes_that_no_further_graph_confirms_are_refused() -> None:
+    graphs = b"".join(written(tensor(0, 0, size=4 * n * n, input=True), node(0, "NONE"), n=n) for n in (8, 16, 24))
+    with pytest.raises(FormatError, match=r'tensor "t0": bytes: must follow from n as a polynomial that more graphs'):
+        read_model(graphs, options=ModelOptions(dims={"n": 32}))
+    more = graphs + written(tensor(0, 0, size=4 * 32 * 32, input=True), node(0, "NONE"), n=32)
+    assert read_model(more, options=ModelOptions(dims={"n": 40})).operations is not None

@@ -1,0 +1,98 @@
+"""Questions that are stopped at their n-th check whether they are over: cancelled, or by deadline."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from math import inf
+from typing import Any
+from unittest.mock import patch
+
+from memplan.questions.capability import Capability, Control
+from memplan.questions.capability.wire import read_body_options, read_question
+from memplan.planner.errors import InputError, MemplanError, TimeOverError
+from memplan.solvers.search.control import Deadline, silent
+from memplan.extensions.systems.tests.answer_schemas import unlike_schema
+
+LATER = 1e6
+"""The seconds by which the remaining time is reduced when a clock ends a call."""
+
+
+@dataclass
+class Asks:
+    """Counts how often a call checks whether it is over, and ends it after check `last`."""
+
+    last: float = inf
+    count: int = 0
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def is_over(self) -> bool:
+        """Count a check."""
+        with self.lock:
+            self.count += 1
+        return self.count > self.last
+
+
+class CancelledAt(threading.Event):
+    """An event that is set after the n-th check."""
+
+    def __init__(self, asks: Asks) -> None:
+        super().__init__()
+        self.asks = asks
+
+    def is_set(self) -> bool:
+        """Return True after the last check."""
+        return super().is_set() or self.asks.is_over()
+
+
+@contextmanager
+def clock_of(asks: Asks) -> Iterator[None]:
+    """Expire all deadlines after the n-th check.
+
+    Deadlines that are made of what is left then lie in the past for every clock, that of a search as well.
+    """
+
+    def left_s(deadline: Deadline) -> float:
+        return deadline.at - time.monotonic() - LATER * asks.is_over()
+
+    with patch.object(Deadline, "left_s", property(left_s)):
+        yield
+
+
+def stopped(
+    capability: Capability[Any],
+    body: dict[str, Any],
+    asks: Asks,
+    *,
+    by_clock: bool,
+    take: Callable[[Any], object] = silent,
+) -> str:
+    """Answer a body's question, stop it after the n-th check, and return the answer, note or refusal.
+
+    All that is answered or noted is verified, and is what the schema says; a fault of memplan is raised. `take` gets
+    the answer.
+    """
+    notes = list[Any]()
+    running = Control(cancelled=threading.Event() if by_clock else CancelledAt(asks), note=notes.append)
+    try:
+        question, options = read_question(capability, body), read_body_options(capability, body, {})
+        if by_clock:
+            with clock_of(asks):
+                found = capability.answered(question, options, running)
+        else:
+            found = capability.answered(question, options, running)
+    except TimeOverError:
+        return "not in time"
+    except InputError as error:
+        return f"refused: {error}"
+    except MemplanError as error:
+        if type(error).__name__ != "NotInTimeError":
+            raise
+        return "noted" if notes else "not in time"
+    for answer in (found, *notes):
+        assert (why := unlike_schema(capability.name, capability.write(answer))) is None, why
+    take(found)
+    return "answered"

@@ -1,0 +1,103 @@
+"""Answers to all questions about one file agree, for files of every format and for random models."""
+
+from __future__ import annotations
+
+import json
+from itertools import chain
+
+import pytest
+
+from memplan.questions.explain.explain import explain
+from memplan.questions.explain.values import ExplainOptions
+from memplan.questions.reading import Reader
+from memplan.planner.errors import InputError
+from memplan.planner.foreign.model_graph import graph_of_imported
+from memplan.planner.foreign.reading import read_model
+from memplan.extensions.systems.tests import foreign_files
+from memplan.extensions.systems.tests.drawn_files import FORMATS, drawn_file
+from memplan.extensions.systems.tests.drawn_models import draw, live_peak
+from memplan.extensions.systems.tests.file_invariants import violations
+from tests.support.depth import seeds
+
+FILES = dict(chain(foreign_files.files(), foreign_files.models()))
+EXAMPLES = foreign_files.MODELS.parents[1] / "examples"
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_answers_about_a_file_agree(name: str) -> None:
+    assert violations(FILES[name], name) == []
+
+
+@pytest.mark.parametrize("name", ["operations.json", "two_memories.json", "mobilenet_v2.csv"])
+def test_answers_about_a_problem_or_a_program_agree(name: str) -> None:
+    assert violations((EXAMPLES / name).read_bytes(), name) == []
+
+
+@pytest.mark.drawn
+@pytest.mark.parametrize("seed", [*seeds(60), 247])
+def test_answers_about_a_drawn_model_agree(seed: int) -> None:
+    name, data, live = drawn_file(seed)
+    assert violations(data, name, live=live) == []
+
+
+def test_models_are_drawn_with_all_that_a_format_can_say() -> None:
+    for name, how in FORMATS.items():
+        models = [draw(seed, how) for seed in range(60)]
+        assert {step.kind for model in models for step in model.steps} >= set(how.kinds.split()) | {"neg"}, name
+        unread = [set(model.given) - {t for step in model.steps for t in step.inputs} for model in models]
+        assert any(unread) or how.keeps_unread, name
+        assert any(len(model.results) > 1 for model in models), name
+
+
+def test_a_file_that_lies_about_its_bytes_is_found() -> None:
+    how = FORMATS["onnx"]
+    model = draw(7, how)
+    assert violations(how.write(model), "m.onnx", live=live_peak(model, how) + 64) != []
+
+
+def test_a_question_about_operations_includes_the_findings_of_their_reader() -> None:
+    data = FILES["loop.onnx"]
+    reader = Reader()
+    reader.problem(data, "loop.onnx")
+    reader.graph(data, "loop.onnx")  # which hears the same, once
+    assert [each.rule for each in reader.warnings] == ["view-apart"]
+
+
+def test_an_order_of_operations_in_several_memories_reports_that_it_treats_them_as_one() -> None:
+    reader = Reader()
+    reader.graph(FILES["llama_block_two_memories.json"], "graph.json")
+    assert [each.rule for each in reader.warnings] == ["one-memory"]
+
+
+@pytest.mark.parametrize(
+    "name", ["drawn5.json", "drawn3.relax", "hand.mlir", "litert-8889.txt", "pytorch-187678.py.txt"]
+)
+def test_a_file_that_is_cut_off_has_no_plan(name: str) -> None:
+    if name.startswith("pytorch"):
+        data = (foreign_files.MODELS.parent / "dumps" / "wrong" / name).read_bytes()
+    else:
+        data = FILES[name] if name in FILES else drawn_file(int(name[5]))[1]
+    lines = data[: data.index(b"\nExecution plan")] if name.startswith("litert") else data.rstrip()
+    rows = lines.splitlines(keepends=True)
+    for k in range(len(rows) // 2, len(rows)):
+        with pytest.raises(InputError):
+            read_model(b"".join(rows[:k]), name)
+
+
+def test_operations_that_read_before_they_write_are_warned_of_by_every_question() -> None:
+    body = [{"op": "a", "inputs": ["t"], "outputs": ["y"]}, {"op": "b", "inputs": ["y"], "outputs": ["t"]}]
+    main = {"results": ["y"], "buffers": [{"id": "t", "size": 8}, {"id": "y", "size": 8}], "body": body}
+    reader = Reader()
+    reader.problem(json.dumps({"functions": {"main": main}}).encode(), "operations.json")
+    assert [(each.rule, each.buffers) for each in reader.warnings] == [("read-before-written", ("main/t",))]
+
+
+def test_repairs_of_operations_count_the_bytes_inside_of_regions() -> None:
+    data = FORMATS["stablehlo"].write(draw(122, FORMATS["stablehlo"]))
+    model = read_model(data, "m.mlir")
+    options = ExplainOptions(repairs=1, study_s=0.5, deterministic=True)
+    found = explain(model.problem.with_capacity(832), graph_of_imported(model).graph, options=options)
+    assert found.status == "infeasible"
+    assert found.repairs is not None
+    assert found.repairs.of_operations is not None
+    assert found.repairs.of_operations.repairs == ()

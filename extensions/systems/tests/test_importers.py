@@ -1,0 +1,186 @@
+"""What all importers have in common: how files are known, and what broken, hostile and strange bytes do."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from memplan.extensions.systems.xla.module import read_module
+
+import memplan
+from lab.fuzz_importers import SEEDS, broken, outcome
+from memplan.api.cli.main import main
+from memplan.planner import formats
+from memplan.planner.errors import FormatError, ProblemError, ReaderFaultError, shown
+from memplan.planner.instance.compile import MOST_CELLS, compile_problem
+from memplan.planner.model.problem import Problem
+from memplan.planner.systems import FileReader, file_readers
+from memplan.planner.foreign.model_options import ModelOptions
+from memplan.planner.foreign.reading import detect, read_model, read_problem
+from memplan.extensions.models.tests.tflite_files import model, operator, subgraph, tensor
+from memplan.extensions.systems.tests.failing_reader import FAULTS
+from memplan.extensions.systems.tests.foreign_files import relax
+from memplan.extensions.systems.tests.protobuf_files import field, message, varint
+from tests.support.depth import seeds
+from tests.support.dump_files import recorded
+
+MODELS = Path(__file__).parents[3] / "tests" / "models"
+
+
+@pytest.mark.parametrize("name", SEEDS)
+def test_a_file_is_recognised_by_its_content_regardless_of_its_name(name: str) -> None:
+    for data in SEEDS[name]():
+        assert detect(data, "problem.json") == name
+        assert [known for known, importer in file_readers().items() if importer.recognises(data)] == [name]
+        assert not formats.is_own(data)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"id,lower,upper,size\na,0,1,4\n",
+        b'\xef\xbb\xbf{ "buffers": []}',
+        b'{"format": "memplan/1", "buffers": []}',
+        b'{"size": [4], "ops": []}',
+        b'{"functions": {}}',
+    ],
+)
+def test_files_of_memplan_itself_are_known_by_their_beginning(data: bytes) -> None:
+    assert formats.is_own(data)
+    assert not any(reader.recognises(data) for reader in file_readers().values())
+
+
+def test_a_file_is_recognised_by_its_name_where_its_content_does_not_decide() -> None:
+    assert detect(b"?", "dir/MODEL.TFLITE") == "tflite"
+    assert detect(b"?", "dir/model.onnx") == "onnx"
+
+
+@pytest.mark.parametrize("data", [b'{"buffers": []}', b"id,lower,upper,size\n", b"hello", b"\x08"])
+def test_files_that_are_not_models_are_left_to_other_readers(data: bytes) -> None:
+    assert detect(data, "problem.json") is None
+    with pytest.raises(FormatError, match=r"must be of a known format, got .*; known are .*TensorFlow Lite"):
+        read_model(data)
+
+
+@pytest.mark.drawn
+@pytest.mark.parametrize("name", SEEDS)
+@pytest.mark.slow
+def test_a_broken_file_is_refused_with_a_sentence_or_read(name: str) -> None:
+    files = SEEDS[name]()
+    found = {outcome(name, broken(name, files, seed)) for seed in seeds(100)}
+    assert {"read", "FormatError"} <= found
+
+
+FAULT = "cannot be read, by a fault of memplan; please report "
+SENTENCES = {
+    b"fault:key": FAULT + 'KeyError "nodes" at planner/foreign/tests/failing_reader.py:11',
+    b"fault:deep": "must not be nested deeper than its reader can follow",
+    b"fault:none": FAULT + "AttributeError at planner/foreign/tests/failing_reader.py:13",
+    b"fault:memory": "needs more memory to be read than there is",
+}
+
+
+@pytest.mark.parametrize("later", [b"", b" later"])
+@pytest.mark.parametrize("fault", FAULTS)
+def test_every_failure_of_a_reader_states_whether_the_file_or_memplan_is_at_fault(
+    fault: bytes, later: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    failing = FileReader("failing", lambda data: data.startswith(b"fault:"), "memplan.extensions.systems.tests.failing_reader")
+    monkeypatch.setitem(file_readers(), "failing", failing)
+    file = tmp_path / "model"
+    file.write_bytes(fault + later)
+    sentence, is_fault = SENTENCES[fault], SENTENCES[fault].startswith(FAULT)
+    with pytest.raises(ReaderFaultError if is_fault else FormatError) as found:
+        memplan.read_problem(file)
+    assert str(found.value).endswith(sentence.partition("/failing")[2])
+    for command in ("plan", "compare", "explain"):
+        assert main([command, str(file)]) == (70 if is_fault else 2)
+        assert sentence in capfd.readouterr().err
+
+
+def test_a_reader_that_fails_does_not_stop_the_check_of_other_models_in_the_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    failing = FileReader(
+        "failing", lambda data: data.startswith(b"fault:"), "memplan.extensions.systems.tests.failing_reader", suffixes=(".bad",)
+    )
+    monkeypatch.setitem(file_readers(), "failing", failing)
+    (tmp_path / "a.bad").write_bytes(b"fault:key")
+    (tmp_path / "b.tflite").write_bytes((Path(__file__).parents[3] / "tests" / "models" / "view.tflite").read_bytes())
+    assert main(["check", str(tmp_path), "--budget", "64KiB"]) == 70
+    out, err = capfd.readouterr()
+    assert json.loads(out)["passed"] is False
+    said = [
+        (Path(each["subject"]).name, [one["rule"] for one in each["failures"]]) for each in json.loads(out)["checks"]
+    ]
+    assert said == [("a.bad", ["unread"]), ("b.tflite", [])]
+    assert f"{tmp_path / 'a.bad'}: {SENTENCES[b'fault:key']}" in err
+
+
+BEYOND_TEXT = 16**8000
+"""A number with more digits than Python converts to text."""
+
+
+def test_numbers_that_python_does_not_write_are_shown_by_their_length() -> None:
+    assert shown(BEYOND_TEXT - 1) == "0xffffffffffffffff... of 32000 bits"
+    assert shown(-BEYOND_TEXT) == "-0x8000000000000000... of 32001 bits"
+    assert shown([BEYOND_TEXT]) == "list"
+
+
+def test_a_model_with_more_elements_than_digits_can_say_is_refused() -> None:
+    shape = [2**31 - 1] * 5000
+    data = model(subgraph([tensor("x", shape), tensor("y", shape)], [0], [1], [operator("RELU", [0], [1])]))
+    with pytest.raises(FormatError, match=r"shape: must take at most \d+ bytes, got \d+$"):
+        read_problem(data, "x.tflite")
+
+
+def test_a_number_without_an_end_is_refused_in_relax() -> None:
+    (text,) = recorded("network_allocated.relax")
+    at = text.index(b"R.shape([") + len(b"R.shape([")
+    data = text[:at] + b"0x" + b"f" * 8000 + text[text.index(b",", at) :]
+    with pytest.raises(FormatError, match=r"0xf+\.\.\. of 32000 bits"):
+        read_problem(data, "x.relax")
+
+
+def test_pools_times_buffers_are_counted_before_columns_of_both_are_made() -> None:
+    count = int(MOST_CELLS**0.5) + 1
+    rows = [{"id": k, "size": 1, "start": 0, "end": 1} for k in range(count)]
+    problem = Problem.model_validate({"buffers": rows, "pools": [{"name": f"p{k}"} for k in range(count)]})
+    with pytest.raises(ProblemError, match=rf"^pools: must be at most {MOST_CELLS} times buffers, got {count**2}$"):
+        compile_problem(problem)
+
+
+def test_views_of_views_are_one_family() -> None:
+    count = 2000
+    tensors = [tensor(f"t{k}", [4]) for k in range(count + 1)]
+    chain = [operator("RESHAPE", [k], [k + 1]) for k in range(count)]
+    problem, _ = read_problem(model(subgraph(tensors, [0], [count], chain)), "x.tflite")
+    assert len(problem.buffers.aliases) == count - 1
+
+
+def test_tuples_that_say_many_values_in_one_word_are_counted_in_relax() -> None:
+    four = 'R.Tensor((4, 8), dtype="float32")'
+    made = [f"v{k}: {four} = R.relu()" for k in range(1001)]
+    whole = f"t = ({', '.join(f'v{k}' for k in range(1001))})"
+    used = [f"u{k}: {four} = R.add(t)" for k in range(1000)]
+    with pytest.raises(FormatError, match=r"^operations: must use values at most 1000000 times in all, got more$"):
+        read_problem(relax(*made, whole, *used, "return u0").replace(b'"n"', b"8"), "x.relax")
+
+
+def test_tuples_of_tuples_are_counted_before_they_are_made_in_modules_of_xla() -> None:
+    def row(number: int, opcode: str, *operands: int) -> bytes:
+        shape = message({2: 11, 3: varint(4)})
+        return message({1: f"i{number}", 2: opcode, 3: shape, 35: number, 36: b"".join(map(varint, operands))})
+
+    tower = [row(1, "parameter"), *(row(k, "tuple", k - 1, k - 1) for k in range(2, 60))]
+    data = field(1, message({3: [message({2: tower, 5: 7, 6: 59})], 6: 7}))
+    with pytest.raises(FormatError, match=r"^operations: must use values at most 1000000 times in all, got more$"):
+        read_module(data, ModelOptions())
+
+
+def test_traces_without_events_are_no_memories() -> None:
+    traces = field(4, message({1: message({1: 0, 2: 3})}))
+    data = field(3, field(1, message({1: 3, 2: 8})) + field(4, b"") * 1000 + traces)
+    problem, _ = read_problem(data, "x.hlo.pb")
+    assert [pool.name for pool in problem.pools] == ["trace 1000"]

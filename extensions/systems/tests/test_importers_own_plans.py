@@ -1,0 +1,203 @@
+"""Plans that other systems made: read, sound, and with the names of their models."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import pickle
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lab import sound_plans
+from memplan import read_problem
+from memplan.planner.errors import InputError
+from memplan.planner.verify.verifier import verify
+from memplan.solvers.portfolio.solve import solve
+from memplan.planner.foreign.imported import Imported
+from memplan.planner.foreign.program_names import names_in, names_read
+from memplan.planner.foreign.reading import detect, read_model
+from memplan.extensions.models.tests import tflite_networks
+
+TESTS = Path(__file__).parents[3] / "tests"
+
+
+def event(action: str, addr: int, size: int) -> dict[str, Any]:
+    return {"action": action, "addr": addr, "size": size, "stream": 0, "frames": []}
+
+
+SNAPSHOT: dict[str, Any] = {
+    "segments": [{"address": 4096, "total_size": 2048, "blocks": []}, {"address": 1 << 40, "total_size": 4096}],
+    "device_traces": [
+        [],
+        [
+            event("alloc", 4096, 512),
+            event("alloc", 4608, 1024),
+            event("free_requested", 4096, 512),
+            event("free_completed", 4096, 512),
+            event("alloc", 4096, 512),
+            event("free_completed", 1 << 40, 1024),
+            event("segment_alloc", 1 << 41, 1024),
+            event("alloc", 1 << 41, 1024),
+        ],
+    ],
+}
+
+
+def peak_of(found: Imported) -> int:
+    assert found.own_plan is not None
+    size = dict(zip(found.problem.buffers.ids, found.problem.buffers.size.tolist(), strict=True))
+    ends: dict[str, int] = {}
+    for row in found.own_plan.placements:
+        ends[row.pool] = max(ends.get(row.pool, 0), row.offset + size[row.id])
+    return sum(ends.values())
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *(f"models/{name}.pte" for name in ("loop", "state", "thirds")),
+        *(f"dumps/{name}" for name in ("mlp_sgd.hlo.pb", "mlp_sgd.xla.txt", "network_planned.relax")),
+        "dumps/zfnet512.iree.txt",
+    ],
+)
+def test_plans_inside_files_are_valid_and_have_the_peaks_that_the_files_state(name: str) -> None:
+    found = read_model((TESTS / name).read_bytes(), name)
+    assert found.own_plan is not None
+    assert verify(found.problem, found.own_plan) == ()
+    assert peak_of(found) <= (found.own_peak or 0)
+    assert found.own_peak == pytest.approx(peak_of(found), rel=0.05)
+
+
+@pytest.mark.parametrize("write", [lambda value: json.dumps(value).encode(), pickle.dumps])
+def test_snapshots_of_pytorch_are_read_as_json_and_as_pickles(write: Any) -> None:
+    data = write(SNAPSHOT)
+    assert detect(data) == "torch-snapshot"
+    found = read_model(data)
+    rows = [(row.id, row.size, row.start, row.end) for row in found.problem.buffers]
+    assert rows == [("0", 1024, 0, 4), ("1", 512, 0, 2), ("2", 1024, 1, 7), ("3", 512, 3, 7), ("4", 1024, 5, 7)]
+    assert found.own_plan is not None
+    assert [row.offset for row in found.own_plan.placements] == [2048, 0, 512, 0, 6144]
+    assert verify(found.problem, found.own_plan) == ()
+    assert found.own_peak == 7168
+
+
+def test_each_device_of_a_snapshot_has_a_pool_of_its_own() -> None:
+    first = [event("alloc", 0, 512), event("alloc", 512, 512)]
+    second = [event("alloc", 512, 1024), event("free_completed", 512, 1024), event("alloc", 0, 512)]
+    segments = [{"device": device, "address": 0, "total_size": 2048} for device in (0, 2)]
+    data = json.dumps({"segments": segments, "device_traces": [first, [], second]}).encode()
+    found = read_model(data)
+    assert [(row.id, row.size, row.pools) for row in found.problem.buffers] == [
+        ("device0/0", 512, ("device0",)),
+        ("device0/1", 512, ("device0",)),
+        ("device2/0", 1024, ("device2",)),
+        ("device2/1", 512, ("device2",)),
+    ]
+    assert found.own_plan is not None
+    assert [(row.pool, row.offset) for row in found.own_plan.placements] == [
+        ("device0", 0),
+        ("device0", 512),
+        ("device2", 512),
+        ("device2", 0),
+    ]
+    assert verify(found.problem, found.own_plan) == ()
+    assert found.own_peak == 1024 + 1536
+    assert solve(found.problem).peak == 1024 + 1024
+
+
+class Evil:
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (print, ("this must not run",))
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        pickle.dumps({"segments": [Evil()], "device_traces": []}),
+        pickle.dumps({"segments": [], "device_traces": [[]]}),
+        pickle.dumps(["segments"]),
+        pickle.dumps(SNAPSHOT)[:-9],
+        b"\x80\x04segments",
+        json.dumps({"segments": 1, "device_traces": [[event("alloc", 0, 1)]]}).encode(),
+        json.dumps({"segments": [], "device_traces": [[{"action": "alloc", "addr": "0", "size": 1}]]}).encode(),
+        json.dumps({"segments": [], "device_traces": [[event("alloc", 0, 2**63)]]}).encode(),
+        b'{"segments": [',
+    ],
+)
+def test_malformed_snapshots_are_refused_and_run_no_code(data: bytes, capfd: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(InputError):
+        read_model(data)
+    assert capfd.readouterr().out == ""
+
+
+GRAPHS = Path(__file__).parents[3] / "tests" / "models" / "ggml"
+
+
+def alarms(data: bytes) -> int:
+    model = read_model(data)
+    assert model.own_plan is not None
+    return len(verify(model.problem, model.own_plan))
+
+
+def test_plans_of_ggml_at_several_sizes_are_sound() -> None:
+    files = sorted(map(str, GRAPHS.glob("*.json")))
+    assert [alarms(data) for data in sound_plans.graphs(*files)] == [0] * 9
+
+
+@pytest.mark.drawn
+@pytest.mark.parametrize("drawn", [sound_plans.pto, sound_plans.tilelang, sound_plans.onnxruntime])
+def test_drawn_plans_are_sound(drawn: Callable[[int], Iterator[sound_plans.Printed]]) -> None:
+    for data in drawn(15):
+        model = sound_plans.imported(data)
+        assert model.own_plan is not None
+        assert verify(model.problem, model.own_plan) == ()
+
+
+@pytest.mark.skipif(importlib.util.find_spec("ai_edge_litert") is None, reason="needs LiteRT")
+def test_arenas_of_litert_are_sound_until_a_tensor_is_moved_over_its_neighbour() -> None:
+    state = sound_plans.interpreter_state(tflite_networks.mobilenet_v2(32, 8))
+    assert alarms(state) == 0
+    moved = [line for line in state.splitlines() if line.startswith(b"Tensor") and not line.endswith(b"Offset")]
+    last = moved[-1]
+    assert alarms(state.replace(last, last[: last.rindex(b"[")] + moved[-2][moved[-2].rindex(b"[") :])) > 0
+
+
+MODELS = Path(__file__).parents[3] / "tests" / "models"
+
+
+def test_operations_are_names_of_time_and_loops_are_ranges_of_it() -> None:
+    path = MODELS / "loop.tflite"
+    names = names_in(path.read_bytes(), path.name, read_problem(path))
+    assert [step.name for step in names.steps][:4] == ["copy", "copy", "SUM", "LESS"]
+    assert [(span.kind, span.start < span.end) for span in names.spans] == [("loop", True)]
+
+
+def test_buffers_have_types_roles_and_the_operations_that_make_them() -> None:
+    path = MODELS / "recorded" / "kws_dscnn_int8.tflite"
+    problem = read_problem(path)
+    names = names_in(path.read_bytes(), path.name, problem)
+    assert names.types[0] == "int8 1x49x10x1"
+    assert names.roles[0] == "input"
+    assert names.operations[1] == "CONV_2D"
+    assert len(names.roles) == len(names.operations) == len(problem.buffers)
+
+
+def test_a_problem_gives_no_names() -> None:
+    data = b'{"buffers": [{"id": 1, "size": 1, "start": 0, "end": 1}]}'
+    assert names_in(data, "problem.json", read_problem(data)).steps == ()
+
+
+def test_models_of_an_application_are_ranges_of_time_and_own_their_buffers() -> None:
+    path = Path(__file__).parents[3] / "examples" / "application.json"
+    problem = read_problem(path)
+    names = names_in(path.read_bytes(), path.name, problem)
+    assert [(span.kind, span.name, span.start, span.end) for span in names.spans] == [
+        ("model", "capture", 0, 2),
+        ("model", "detect", 2, 4),
+        ("model", "network", 4, 5),
+    ]
+    assert list(names.models) == [str(each).partition("/")[0] for each in problem.buffers.ids]
+    assert names_read(path.read_bytes(), None) == names

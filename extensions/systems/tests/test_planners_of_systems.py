@@ -1,0 +1,79 @@
+"""Planners of other systems: their offsets are those of the originals."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from memplan.planner.model.problem import Problem
+from memplan.planner.systems import reference_planners
+from memplan.solvers.portfolio.solve import solve
+from memplan.extensions.systems.tests.planner_inputs import Row, digest, planner_input
+
+
+@pytest.mark.parametrize(
+    ("planner", "rows", "expected"),
+    [
+        # The gap of 2 bytes is smaller than that of 4, though it lies higher.
+        ("mlir-best-fit", [(4, 0, 1), (3, 0, 9), (2, 0, 1), (3, 0, 9), (2, 1, 2)], [0, 4, 7, 9, 7]),
+        # Behind all that is alive there is room up to the end of what was ever placed.
+        ("mlir-best-fit", [(4, 0, 9), (4, 0, 1), (3, 1, 2), (2, 1, 2)], [0, 4, 4, 7]),
+        # What starts earlier is placed earlier, so that a large buffer that comes late lies on top.
+        ("mlir-best-fit", [(2, 0, 2), (2, 1, 3), (8, 2, 4)], [0, 2, 4]),
+        ("onnxruntime-memory-pattern", [(1, 0, 2), (300, 0, 1), (200, 1, 2)], [0, 256, 256]),
+    ],
+)
+def test_of_buffers_by_start_each_takes_the_smallest_gap(
+    planner: str, rows: list[tuple[int, int, int]], expected: list[int]
+) -> None:
+    buffers = [{"id": k, "size": size, "start": start, "end": end} for k, (size, start, end) in enumerate(rows)]
+    plan = solve(Problem.model_validate({"buffers": buffers}), solver=f"reference:{planner}")
+    assert plan.placements.offset.tolist() == expected
+
+
+RECORDED: dict[str, dict[str, str]] = json.loads(Path(__file__).with_name("runtime_planners.json").read_text())
+"""From a planner to the hashes of the original's offsets for the first inputs, by their number."""
+
+
+def problem(rows: list[Row]) -> Problem:
+    """Return the buffers; for planners that look for it, every third is a weight's gradient."""
+    names = [f"b{k}:grad" if k % 3 == 0 else f"b{k}" for k in range(len(rows))]
+    return Problem.model_validate(
+        {"buffers": [{"id": n, "size": s, "start": a, "end": b} for n, (s, a, b) in zip(names, rows, strict=True)]}
+    )
+
+
+@cache
+def drawn(seed: int) -> Problem:
+    return problem(planner_input(seed))
+
+
+def offsets(planner: str, wanted: Problem) -> list[int]:
+    placements = reference_planners()[f"reference:{planner}"].load()(wanted, 0, lambda: None).placements
+    return [placements[k][1] for k in range(len(wanted.buffers))]
+
+
+@pytest.mark.parametrize("planner", RECORDED)
+@pytest.mark.parametrize("count", [100, pytest.param(1000, marks=pytest.mark.slow)])
+def test_offsets_are_those_of_the_original(planner: str, count: int) -> None:
+    answers = [offsets(planner, drawn(seed)) for seed in range(count)]
+    assert digest(answers) == RECORDED[planner][str(count)]
+
+
+def test_gradients_that_nntrainer_v2_puts_over_one_another_are_named() -> None:
+    rows = [(8, 1, 2), (1, 0, 1), (1, 0, 1), (4, 0, 4)]
+    plan = solve(problem(rows), solver="reference:nntrainer-v2")
+    assert plan.status == "unknown"
+    assert plan.explanation is not None
+    assert set(plan.explanation.buffers) == {"b0:grad", "b3:grad"}
+
+
+@pytest.mark.parametrize("planner", RECORDED)
+def test_alignments_are_kept(planner: str) -> None:
+    rows = [{"id": k, "size": 10 + k, "start": k, "end": k + 3, "alignment": 64} for k in range(6)]
+    plan = solve(Problem.model_validate({"buffers": rows}), solver=f"reference:{planner}")
+    assert plan.status in ("optimal", "feasible")
+    assert all(offset % 64 == 0 for offset in plan.placements.offset.tolist())

@@ -1,0 +1,95 @@
+"""Shadow execution of plans for imported models, which checks the importers independently."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from lab.fuzz_importers import SEEDS
+from memplan.planner.liveness.shadow import shadow
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
+from memplan.planner.model.rows import Buffer
+from memplan.planner.operations.operations import Operations
+from memplan.planner.verify.verifier import verify
+from memplan.solvers.portfolio.solve import solve
+from memplan.planner.foreign.imported import Imported
+from memplan.planner.foreign.model_options import ModelOptions, Views
+from memplan.planner.foreign.reading import read_as
+
+TELL_OPERATIONS = (
+    "tflite",
+    "executorch",
+    "onnx",
+    "tvm",
+    "relax",
+    "stablehlo",
+    "torch-export",
+    "ggml",
+    "pto",
+    "tilelang",
+)
+"""The importers that give operations, and not lifetimes only."""
+BEHIND_A_MODEL = ("onnxruntime-plan",)
+"""Formats that are read only together with their model, which has the sizes."""
+
+
+def models(name: str, views: Views) -> list[tuple[Imported, Operations]]:
+    """Return what an importer makes of its small models, those of which it knows the operations."""
+    if name == "onnx":
+        pytest.importorskip("onnx", reason="needs the extra onnx")
+    read = [read_as(name, data, ModelOptions(views=views)) for data in SEEDS[name]()]
+    return [(found, found.operations) for found in read if found.operations is not None]
+
+
+@pytest.mark.parametrize("name", sorted(SEEDS.keys() - {*TELL_OPERATIONS, *BEHIND_A_MODEL}))
+def test_other_formats_tell_lifetimes_only(name: str) -> None:
+    assert models(name, "alias") == []
+
+
+def with_rows(problem: Problem, rows: list[dict[str, Any]]) -> Problem:
+    """Return the problem with other buffers."""
+    return Problem.model_validate({"buffers": rows, "pools": problem.pools})
+
+
+@pytest.mark.parametrize("views", ["alias", "separate"])
+@pytest.mark.parametrize("name", TELL_OPERATIONS)
+def test_every_model_runs_on_the_plan_of_auto(name: str, views: Views) -> None:
+    found_models = models(name, views)
+    assert found_models
+    for found, operations in found_models:
+        plan = solve(found.problem)
+        assert plan.status == "optimal"
+        assert shadow(operations, plan) == ()
+
+
+def cut_short(problem: Problem) -> Iterator[tuple[Problem, Plan, Buffer]]:
+    """Yield the problem with one lifetime a step too short, and a plan that exploits this.
+
+    The two are pinned to one offset, which their wrong lifetimes allow, and `auto` places all others.
+    """
+    rows = [row.model_dump(exclude_none=True) for row in problem.buffers]
+    for victim, row in enumerate(problem.buffers):
+        if row.alias_of is not None or row.start is None or row.end is None or row.end - row.start < 2 or not row.size:
+            continue
+        for thief, other in enumerate(problem.buffers):
+            if other.alias_of is None and other.start == row.end - 1 and other.size:
+                wrong = [dict(kept) for kept in rows]
+                wrong[victim] |= {"end": row.end - 1, "offset": 0}
+                wrong[thief] |= {"offset": 0}
+                mistaken = with_rows(problem, wrong)
+                yield mistaken, solve(mistaken), row
+                break
+
+
+@pytest.mark.parametrize("name", TELL_OPERATIONS)
+def test_a_lifetime_that_is_a_step_too_short_is_caught(name: str) -> None:
+    mistakes = 0
+    for found, operations in models(name, "separate"):
+        for wrong, plan, victim in cut_short(found.problem):
+            assert verify(wrong, plan) == ()
+            assert victim.id in {clobber.buffer for clobber in shadow(operations, plan)}
+            mistakes += 1
+    assert mistakes > 0

@@ -1,0 +1,92 @@
+"""Every question, cancelled or timed out at any moment, gives a verified answer."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from lab import stops
+from lab.stops import HERE, Tally, contradicted, drawn, stopped_here
+from memplan.questions.capability.registry import CAPABILITIES
+from memplan.extensions.systems.tests import stopping
+from memplan.extensions.systems.tests.stopping import Asks, stopped
+from packages.tile.tests.small_schedules import drawn_schedule
+from tests.support.depth import seeds
+from tests.support.small_problems import small_problems
+
+MOMENTS = 12
+WAYS: dict[str, list[dict[str, Any]]] = {
+    "schedule": [{}, {"frontier": True}, {"objective": "peak"}],
+    "order": [{}, {"recompute": True}, {"in_place": True}],
+    "explain": [{}, {"what_if": False, "repairs": 0}],
+}
+
+
+def bodies(name: str) -> Iterator[dict[str, Any]]:
+    """Yield the questions that are stopped: the example, and small random ones in every form."""
+    example = CAPABILITIES[name].example
+    drawn: list[dict[str, Any]] = []
+    if name in ("plan", "explain", "certify"):
+        drawn = [{"problem": json.loads(row.model_dump_json())} for k in seeds(2) for row in small_problems(k, 1, 7)]
+    if name == "schedule":
+        drawn = [{"problem": json.loads(drawn_schedule(k).model_dump_json())} for k in seeds(2)]
+    for way in WAYS.get(name, [{}]):
+        for change in ({}, *drawn):
+            yield {**example, **change, "options": {**example.get("options", {}), **way, "time_limit_s": 2}}
+
+
+@pytest.mark.drawn
+@pytest.mark.parametrize("by_clock", [False, True])
+@pytest.mark.parametrize("name", CAPABILITIES)
+def test_a_search_stopped_at_any_point_returns_a_valid_answer(name: str, by_clock: bool) -> None:
+    for body in bodies(name):
+        whole = Asks()
+        assert stopped(CAPABILITIES[name], body, whole, by_clock=by_clock) == "answered", body
+        for last in range(0, whole.count + 1, max(1, whole.count // MOMENTS)):
+            assert stopped(CAPABILITIES[name], body, Asks(last), by_clock=by_clock) == "answered", (last, body)
+
+
+@pytest.mark.drawn
+@pytest.mark.parametrize("name", CAPABILITIES)
+def test_drawn_questions_that_are_stopped_contradict_no_whole_answer(name: str) -> None:
+    tally = Tally()
+    for k in seeds(3):
+        stopped_here(drawn("tests", k, name, (3, 30)), random.Random(k), HERE, MOMENTS // 2, tally)
+    assert tally.wrong == []
+
+
+def test_errors_with_a_stopped_question_are_reported(capsys: pytest.CaptureFixture[str]) -> None:
+    tally, question = Tally(), ("certify", {**CAPABILITIES["certify"].example, "options": {}}, "the example")
+    with pytest.MonkeyPatch.context() as changed:
+        changed.setattr(stopping, "read_question", lambda *_: 1 // 0)
+        assert stopped_here(question, random.Random(0), HERE, 5, tally) == 1
+    assert (tally.counts["certify"]["500"], len(tally.wrong)) == (1, 1)
+    with pytest.MonkeyPatch.context() as changed:
+        changed.setattr(stops, "contradicted", lambda *_: "they differ")
+        stopped_here(question, random.Random(0), HERE, 3, tally)
+    assert tally.counts["certify"]["wrong"] == len(tally.wrong) - 1 >= 1
+    assert "certify: wrong: the example" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "whole", "found", "says"),
+    [
+        ("plan", {}, {"peak": 9, "lower_bound": 8}, {"peak": 12, "lower_bound": 9}, None),
+        ("plan", {}, {"peak": 9}, {"lower_bound": 10}, "lower_bound 10 is above peak 9 of the other answer"),
+        ("plan", {}, {"lower_bound": 8}, {"peak": 7}, "lower_bound 8 is above peak 7 of the other answer"),
+        ("schedule", {}, {"peak": 9}, {"lower_bound": 10}, None),
+        ("order", {"recompute": True}, {"peak": 9}, {"lower_bound": 10}, None),
+        ("schedule", {"objective": "peak"}, {"peak": 9}, {"lower_bound": 10}, "lower_bound 10 is above peak 9"),
+    ],
+)
+def test_bounds_that_contradict_values_of_the_other_answer_are_found(
+    name: str, options: dict[str, Any], whole: dict[str, int], found: dict[str, int], says: str | None
+) -> None:
+    why = contradicted(name, {"options": options}, SimpleNamespace(**whole), SimpleNamespace(**found))
+    assert (why or "").startswith(says or "")
+    assert (why is None) == (says is None)

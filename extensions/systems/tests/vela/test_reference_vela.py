@@ -1,0 +1,77 @@
+"""Vela's hill climb: the same placements as the original, wherever that is installed."""
+
+from __future__ import annotations
+
+import random
+from functools import partial
+from types import SimpleNamespace
+
+import pytest
+from memplan.extensions.systems.vela.planner import NO_LIMIT, hill_climb
+
+from memplan.planner.formats import read_problem
+from memplan.planner.model.problem import Problem
+from tests.support import public_problems
+from tests.support.depth import seeds
+
+hillclimb_allocation = pytest.importorskip("ethosu.vela.hillclimb_allocation", reason="needs the extra peers")
+
+FOLDER = public_problems.FOLDER
+REAL = sorted(
+    path.relative_to(FOLDER).as_posix()
+    for names in ("vela/*.csv", "xla/mlp*.csv", "xla/*adam.csv")
+    for path in FOLDER.glob(names)
+)
+
+
+def original(problem: Problem) -> list[int]:
+    ranges = [
+        SimpleNamespace(
+            start_time=row.start or 0,
+            end_time=(row.end or 0) - 1,
+            size=row.size,
+            get_alignment=partial(int, row.alignment * problem.pools[0].alignment),
+        )
+        for row in problem.buffers
+    ]
+    size = problem.pools[0].size
+    found: list[int] = hillclimb_allocation.allocate_live_ranges(ranges, None, NO_LIMIT if size is None else size)
+    return found
+
+
+def ours(problem: Problem) -> list[int]:
+    placements = hill_climb(problem, 0, lambda: None).placements
+    return [placements[i][1] for i in range(len(placements))]
+
+
+def drawn(seed: int) -> Problem:
+    """Draw a crowded problem: the search has to swap, also two at a time."""
+    rng = random.Random(seed)
+    rows = []
+    for i in range(rng.randint(2, 24)):
+        start = rng.randint(0, 12)
+        size, alignment = rng.randint(0, 40), rng.choice((1, 1, 2, 16))
+        rows.append({"id": i, "size": size, "start": start, "end": start + rng.randint(1, 6), "alignment": alignment})
+    capacity = rng.choice((None, None, 1000, 100_000))
+    return Problem.model_validate({"buffers": rows, "pools": [{"size": capacity}]})
+
+
+@pytest.mark.drawn
+def test_random_problems_are_placed_like_the_original_places_them() -> None:
+    problems = [drawn(seed) for seed in seeds(12)]
+    assert [ours(problem) for problem in problems] == [original(problem) for problem in problems]
+
+
+@pytest.mark.parametrize("name", REAL)
+def test_real_problems_are_placed_like_the_original_places_them(name: str) -> None:
+    problem = read_problem((FOLDER / name).read_bytes(), name)
+    assert ours(problem) == original(problem)
+
+
+def test_an_empty_problem_has_an_empty_plan() -> None:
+    assert ours(Problem.model_validate({"buffers": []})) == []
+
+
+def test_a_buffer_that_is_never_alive_lies_at_the_start() -> None:
+    rows = [{"id": "a", "size": 8, "start": 0, "end": 2}, {"id": "idle", "size": 4}]
+    assert ours(Problem.model_validate({"buffers": rows})) == [0, 0]

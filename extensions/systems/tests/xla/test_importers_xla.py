@@ -1,0 +1,264 @@
+"""Modules and buffer assignments of XLA, and graphs of operations from them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from memplan.extensions.systems.xla.module import read_module
+
+from memplan.planner.errors import FormatError, OptionError
+from memplan.planner.instance.canonical import problem_hash
+from memplan.planner.liveness import analyse
+from memplan.planner.operations.order_check import peak_of
+from memplan.planner.verify.verifier import verify
+from memplan.solvers.portfolio.solve import solve
+from memplan.planner.foreign.imported import Imported
+from memplan.planner.foreign.model_graph import read_model_graph
+from memplan.planner.foreign.model_options import ModelOptions
+from memplan.planner.foreign.reading import read_model
+from memplan.extensions.systems.tests.protobuf_files import field, message, varint
+from tests.support import public_problems
+from tests.support.dump_files import recorded
+
+BINARY, TEXT = recorded("mlp_sgd.hlo.pb", "mlp_sgd.xla.txt")
+ALLOC, FREE, SHARE = 0, 1, 2
+Event = tuple[int, int] | tuple[int, int, int]
+
+
+def dump(sizes: dict[int, int], *traces: Sequence[Event], offsets: dict[int, int] | None = None) -> bytes:
+    """Return an HloProto: sizes by buffer, and events (kind, buffer, and whose place is shared)."""
+    events = [
+        [message({1: kind, 2: buffer, 4: f"op{buffer}", 5: rest[0] if rest else 0}) for kind, buffer, *rest in trace]
+        for trace in traces
+    ]
+    assigned = [message({1: buffer, 2: offset, 3: sizes[buffer]}) for buffer, offset in (offsets or {}).items()]
+    assignment = {
+        1: [message({1: buffer, 2: size}) for buffer, size in sizes.items()],
+        3: [message({9: assigned})],
+        4: [message({1: rows}) for rows in events],
+    }
+    return message({1: message({1: "jit_step"}), 3: message(assignment)})
+
+
+def rows(found: Imported) -> dict[Any, tuple[Any, ...]]:
+    return {row.id: (row.start, row.end, row.size, row.pools) for row in found.problem.buffers}
+
+
+@pytest.mark.parametrize("data", [BINARY, TEXT], ids=["binary", "text"])
+def test_a_step_of_training_poses_the_recorded_problem(data: bytes) -> None:
+    wanted = public_problems.problem("xla/mlp-sgd.csv")
+    assert problem_hash(read_model(data).problem) == problem_hash(wanted)
+
+
+def test_a_dump_says_the_same_in_binary_and_as_text() -> None:
+    binary, text = read_model(BINARY), read_model(TEXT)
+    assert problem_hash(binary.problem) == problem_hash(text.problem)
+    assert binary.own_peak == text.own_peak == 12_090_728
+    assert {row.id for row in binary.problem.buffers} == {row.id for row in text.problem.buffers}
+    assert binary.problem.name == "jit_train_step"
+
+
+@pytest.mark.parametrize("data", [BINARY, TEXT], ids=["binary", "text"])
+def test_no_plan_is_above_that_of_xla(data: bytes) -> None:
+    found = read_model(data)
+    plan = solve(found.problem)
+    assert plan.peak is not None
+    assert found.own_peak is not None
+    assert plan.peak <= found.own_peak
+
+
+def test_events_become_steps_and_values_that_are_never_freed_live_to_the_end() -> None:
+    found = read_model(dump({1: 10, 2: 20}, [(ALLOC, 1), (ALLOC, 2), (FREE, 1)]))
+    assert rows(found) == {"1 op1": (0, 2, 10, None), "2 op2": (1, 3, 20, None)}
+    assert found.own_peak is None
+
+
+def test_values_at_one_offset_are_one_buffer_from_the_first_to_the_last() -> None:
+    trace: list[Event] = [(ALLOC, 1), (FREE, 1), (SHARE, 2, 1), (ALLOC, 3), (FREE, 2), (FREE, 3)]
+    found = read_model(dump({1: 10, 2: 30, 3: 5}, trace, offsets={1: 0, 2: 0, 3: 64}))
+    assert rows(found) == {"1 op1": (0, 4, 30, None), "3 op3": (3, 5, 5, None)}
+    assert found.own_peak == 69
+
+
+def test_each_trace_has_a_memory_of_its_own() -> None:
+    found = read_model(dump({1: 10, 2: 20}, [(ALLOC, 1), (FREE, 1)], [(ALLOC, 2), (FREE, 2)]))
+    assert rows(found) == {"1 op1": (0, 1, 10, ("trace 0",)), "1/2 op2": (0, 1, 20, ("trace 1",))}
+
+
+def test_sizes_are_rounded_up_where_an_alignment_is_requested() -> None:
+    data = dump({1: 10}, [(ALLOC, 1), (FREE, 1)])
+    assert [(row.size, row.alignment) for row in read_model(data).problem.buffers] == [(10, 64)]
+    aligned = read_model(data, options=ModelOptions(alignment=16))
+    assert [(row.size, row.alignment) for row in aligned.problem.buffers] == [(16, 16)]
+
+
+def text(values: str, ranges: str) -> bytes:
+    """Return both of XLA's texts, with one allocation for temporaries, and one that is a parameter's."""
+    return f"""\
+BufferAssignment:
+allocation 0: size 64, parameter 0, shape |f32[16]| at ShapeIndex {{}}:
+ value: <7 p @0> (size=64,offset=0): f32[16]{{0}}
+allocation 1: size 256, preallocated-temp:
+{values}
+HloLiveRange (max 9):
+  InstructionSequence:
+    0:a
+  BufferLiveRange:
+{ranges}
+  Live ranges at 2 (peak):
+    a{{}}: 64 bytes
+""".encode()
+
+
+def value(number: int, name: str, size: int, offset: int) -> str:
+    return f" value: <{number} {name} @0> (size={size},offset={offset}): f32[16]{{0}}\n"
+
+
+def test_values_of_a_text_share_a_place_where_one_begins_before_the_other_ends() -> None:
+    values = value(1, "a", 64, 0) + value(2, "b{1}", 32, 64) + value(3, "c", 60, 0) + value(4, "d", 64, 0)
+    ranges = "    p{}:0-9\n    a{}:0-2\n    b{1}:1-3\n    c{}:2-4\n    d{}:5-6"
+    found = read_model(text(values, ranges))
+    pool = ("allocation 1",)
+    assert rows(found) == {"1 a": (0, 5, 64, pool), "2 b{1}": (1, 4, 32, pool), "4 d": (5, 7, 64, pool)}
+    assert found.own_peak == 96
+
+
+def broken_events(*events: Event) -> bytes:
+    return dump({1: 10, 2: 20}, events)
+
+
+@pytest.mark.parametrize(
+    ("data", "sentence"),
+    [
+        (message({1: message({1: "jit_step"}), 7: "x"}), "hlo_proto.buffer_assignment: is required"),
+        (broken_events((ALLOC, 9)), r"events\[0\].buffer_id: must be the id of a logical buffer, got 9"),
+        (broken_events((FREE, 1)), r"events\[0\].buffer_id: must be alive when it is freed, got 1"),
+        (broken_events((ALLOC, 1), (ALLOC, 1)), r"events\[1\].buffer_id: must be allocated once, got 1 again"),
+        (broken_events((5, 1)), r"events\[0\].kind: must be 0 \(ALLOC\), 1 \(FREE\) or 2 \(SHARE_WITH\), got 5"),
+        (broken_events((SHARE, 1, 2)), r"share_with_canonical_id: must have been allocated before, got 2"),
+        (dump({1: -1}, []), r"logical_buffers\[0\].size: must be 0 to \d+ bytes, got -1"),
+        (dump({1: 1}, [(ALLOC, 1)], offsets={1: -64}), r"assigned\[0\]: must lie at 0 to \d+ bytes"),
+        (b"BufferAssignment:\n", 'one behind the other, got no "HloLiveRange"'),
+        (text(value(1, "a", 64, 0), ""), 'value "a" of allocation 1: must have a live range, got none'),
+        (text(value(1, "a", 64, 0), "    a{}:5-3"), r"line 11: must end at its first step \(5\) or later, got 3"),
+        (text(value(1, "a", 64, 0), "    a{}:5"), r"line 11: must be a live range, .* got \"a{}:5\""),
+        (text(" value: <1 a @0> (size=64)\n", ""), "line 5: must be a value with size and offset, got"),
+    ],
+)
+def test_errors_state_their_location(data: bytes, sentence: str) -> None:
+    with pytest.raises(FormatError, match=sentence):
+        read_model(data, "dump.hlo.pb")
+
+
+def test_xla_names_no_dimensions() -> None:
+    with pytest.raises(OptionError, match='dims: must not be given, as XLA\'s buffers name no dimensions, got "n"'):
+        read_model(TEXT, options=ModelOptions(dims={"n": 1}))
+
+
+@pytest.mark.parametrize(
+    ("name", "own_peak"), [("scan", 32_864), ("while", 16_452), ("cond", 16_456), ("mlp_sgd", 12_090_728)]
+)
+def test_a_dump_and_its_texts_tell_of_one_plan(name: str, own_peak: int) -> None:
+    for data in recorded(f"{name}.hlo.pb", f"{name}.xla.txt"):
+        found = read_model(data)
+        assert found.own_plan is not None
+        assert (verify(found.problem, found.own_plan), found.own_peak) == ((), own_peak)
+
+
+def test_tables_of_tuples_lie_in_no_trace_and_are_there_all_the_time() -> None:
+    (data,) = recorded("scan.hlo.pb")
+    table = next(row for row in read_model(data).problem.buffers if "untraced" in str(row.id))
+    assert (table.size, table.start, table.end) == (32, 0, 17)
+
+
+F32, TUPLE = 11, 13
+
+
+def shape(*dims: int) -> bytes:
+    return message({2: F32, 3: b"".join(map(varint, dims))})
+
+
+def row(number: int, opcode: str, of: bytes, *operands: int, **more: int) -> bytes:
+    fields: dict[int, int | str | bytes | list[bytes]] = {1: f"i{number}", 2: opcode, 3: of, 35: number}
+    fields[36] = b"".join(map(varint, operands))
+    if "index" in more:
+        fields[13] = more["index"]
+    return message(fields)
+
+
+def module(*rows: bytes, root: int, schedule: list[int] | None = None) -> bytes:
+    """Return an HloProto of one computation."""
+    entry = message({2: list(rows), 5: 7, 6: root})
+    fields: dict[int, int | str | bytes | list[bytes]] = {1: "small", 3: [entry], 6: 7}
+    if schedule is not None:
+        fields[7] = field(1, message({1: 7, 2: field(1, b"".join(map(varint, schedule)))}))
+    return field(1, message(fields))
+
+
+PAIR = message({2: TUPLE, 4: [shape(16), shape(32)]})
+ROWS = (
+    row(1, "parameter", shape(16)),
+    row(2, "constant", shape(16)),
+    row(3, "multiply", shape(16), 1, 2),
+    row(4, "bitcast", shape(4, 4), 3),
+    row(5, "custom-call", PAIR, 4),
+    row(6, "get-tuple-element", shape(32), 5, index=1),
+    row(7, "rng", shape(32)),
+    row(8, "add", shape(32), 6, 7),
+    row(9, "tuple", shape(32), 8, 1),
+)
+
+
+def test_instructions_are_operations_tuples_are_what_is_in_them_and_bitcasts_views() -> None:
+    found = read_model_graph(module(*ROWS, root=9), "small.hlo.pb")
+    graph = found.graph
+    assert [(op.name, op.kind, op.source) for op in graph.ops] == [
+        ("i3", "mul", (2,)),
+        ("i5", None, (4,)),
+        ("i7", None, (6,)),
+        ("i8", "add", (7,)),
+    ]
+    assert (graph.size, graph.resident, len(graph.kept)) == ((64, 64, 64, 64, 128, 128, 128), (1,), 2)
+    assert graph.predecessors == ((), (0,), (1,), (1, 2))  # the call and the random numbers stay in order
+    assert graph.ops[1].in_shapes == ((4, 4),)
+    assert found.imported is not None
+    assert found.imported.operations is not None
+    bytes_ = analyse(found.imported.operations).workspace.live_bytes
+    assert peak_of(graph, range(4)) == bytes_ == 64 + 3 * 128
+
+
+def test_the_order_is_that_of_the_schedule() -> None:
+    graph = read_model_graph(module(*ROWS, root=9, schedule=[1, 2, 7, 3, 4, 5, 6, 8, 9]), "small.hlo.pb").graph
+    assert [op.name for op in graph.ops] == ["i7", "i3", "i5", "i8"]
+
+
+def test_updates_are_in_place_where_a_schedule_says_that_copies_are_made() -> None:
+    update = row(3, "dynamic-update-slice", shape(16), 2, 1)
+    rows = [row(1, "parameter", shape(16)), row(2, "copy", shape(16), 1), update, row(4, "add", shape(16), 3, 3)]
+    apart = read_model_graph(module(*rows, root=4), "small.hlo.pb").graph
+    joined = read_model_graph(module(*rows, root=4, schedule=[1, 2, 3, 4]), "small.hlo.pb").graph
+    assert (len(apart.size), len(joined.size)) == (4, 3)
+    assert joined.ops[1].outputs == joined.ops[0].outputs
+
+
+@pytest.mark.parametrize(
+    ("data", "sentence"),
+    [
+        (b"", "hlo_module: is required where operations are asked for"),
+        (module(root=1)[:2] and field(1, field(1, "m")), "must be the id of a computation, got 0"),
+        (module(row(1, "add", shape(4), 2), root=1), "must be instructions before it, got 2"),
+        (module(row(1, "parameter", shape(4)), root=5), "must be the id of an instruction, got 5"),
+        (module(row(1, "get-tuple-element", shape(4), index=0), root=1), "tuple_index: must be below 0, got 0"),
+        (module(row(1, "parameter", shape(2**62, 2**62)), root=1), "must take at most"),
+        (
+            module(row(1, "parameter", shape(4)), row(2, "parameter", shape(4)).replace(b"i2", b"i1"), root=1),
+            'must be unique, got "i1" again',
+        ),
+    ],
+)
+def test_broken_modules_are_refused_in_a_sentence(data: bytes, sentence: str) -> None:
+    with pytest.raises(FormatError) as error:
+        read_module(data, ModelOptions())
+    assert sentence in str(error.value)

@@ -1,0 +1,125 @@
+"""Kernels of TileLang for Ascend as TVMScript behind its pass AscendMemoryPlanning, parsed and never run.
+
+`address_map` and `size_map` of a kernel place what `T.allocate` makes in a memory, in bytes. A statement reads and
+writes what `T.tvm_access_ptr` says, and elements; a name alone is both.
+Source: tile-ai/tilelang-ascend 95acbd7f, src/transform/ascend_memory_planning.cc.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from memplan.planner.errors import FormatError, shown
+from memplan.planner.foreign.draft import OperationsDraft, Uses
+from memplan.planner.foreign.imported import Imported, refuse_dims, size_of
+from memplan.planner.foreign.model_options import ModelOptions
+from memplan.extensions.tvm.files.relax_text import argument, attribute_of, dotted_name, module_of
+
+ALIGNMENT = 32
+_READ, _WRITE = 1, 2
+_NO_USES = {"T.Buffer", "T.decl_buffer", "T.func_attr"}
+
+
+def read(data: bytes, options: ModelOptions) -> Imported:
+    """Read the only kernel that has addresses; raises FormatError, and OptionError for named dimensions."""
+    refuse_dims(options, "kernels of TileLang")
+    functions = [row for row in ast.walk(module_of(data)) if isinstance(row, ast.FunctionDef)]
+    kernels = [row for row in functions if attribute_of(row, "address_map")]
+    if len(kernels) != 1:
+        raise FormatError(f"must have one kernel with an address_map (keep the one to be read), got {len(kernels)}")
+    kernel = _Kernel(kernels[0], options)
+    kernel.block(kernels[0].body)
+    return kernel.draft.imported(own_peak=kernel.tops.total(), own_offsets=kernel.places)
+
+
+def _numbers(kernel: ast.FunctionDef, name: str) -> dict[str, int]:
+    """Return an attribute of numbers by buffer; raises FormatError."""
+    rows = attribute_of(kernel, name)
+    pairs = zip(rows.keys, rows.values, strict=True) if isinstance(rows, ast.Dict) else ()
+    values = {dotted_name(key): row.value for key, row in pairs if key and isinstance(row, ast.Constant)}
+    numbers = {key: value for key, value in values.items() if isinstance(value, int)}
+    if not numbers or len(numbers) < len(values):
+        raise FormatError(f"{name}: must have a whole number of each buffer, as {{a: 0, b: 64}}")
+    return numbers
+
+
+class _Kernel:
+    """The state of reading a kernel: its buffers, and the operations of its statements."""
+
+    def __init__(self, kernel: ast.FunctionDef, options: ModelOptions) -> None:
+        self.draft, self.uses = OperationsDraft(None, (), options, options.alignment or ALIGNMENT), Uses()
+        addresses, sizes = _numbers(kernel, "address_map"), _numbers(kernel, "size_map")
+        self.places, self.tops = dict[str, int](), Counter[str]()
+        self.data: dict[str, str] = {}
+        for name, call in _made(kernel):
+            if dotted_name(call.func) == "T.allocate" and name in addresses:
+                memory = argument(call, 2, "scope")
+                if name not in sizes or not isinstance(memory, ast.Constant):
+                    raise FormatError(f"buffer {shown(name)}: must have a memory, and a size in size_map")
+                size = size_of(f"buffer {shown(name)}", sizes[name], options)
+                self.places[name], self.data[name] = addresses[name], name
+                self.draft.declare(name, size, pool=str(memory.value))
+                self.tops[str(memory.value)] = max(self.tops[str(memory.value)], addresses[name] + size)
+            else:
+                self.data[name] = "".join(dotted_name(each.value) for each in call.keywords if each.arg == "data")
+        self.written = {name for name, kind in self._accesses(kernel) if kind & _WRITE}
+
+    def block(self, statements: Sequence[ast.stmt]) -> None:
+        """Convert statements; loops and branches become blocks."""
+        for row in statements:
+            if isinstance(row, ast.With):
+                self.block(row.body)
+            elif isinstance(row, ast.For | ast.While | ast.If):
+                self._operation(row.iter if isinstance(row, ast.For) else row.test)
+                bodies = []
+                for body in (row.body, row.orelse):
+                    self.draft.begin_block()
+                    self.block(body)
+                    bodies.append(self.draft.end_block())
+                if isinstance(row, ast.If):
+                    self.draft.branches((), bodies)
+                else:
+                    self.draft.loop(bodies[0], None)
+            else:
+                self._operation(row)
+
+    def _operation(self, row: ast.AST) -> None:
+        """Convert a statement; a buffer that nothing writes is scratch."""
+        rows = [*self._accesses(row)]
+        self.uses.add(len(rows))
+        reads, writes = (dict.fromkeys(name for name, kind in rows if kind & way) for way in (_READ, _WRITE))
+        inputs, scratch = ([name for name in reads if (name in self.written) == held] for held in (True, False))
+        call = row.value if isinstance(row, ast.Expr) else None
+        if rows:
+            op = dotted_name(call.func) if isinstance(call, ast.Call) else ""
+            self.draft.operation(op or "store", inputs, writes, scratch)
+
+    def _accesses(self, row: ast.AST) -> Iterator[tuple[str, int]]:
+        """Yield the buffers that a statement uses, with the kind of use."""
+        inside = set[int]()
+        for node in ast.walk(row):
+            if id(node) in inside:
+                continue
+            if isinstance(node, ast.Call) and dotted_name(node.func) in _NO_USES:
+                inside |= {id(each) for each in ast.walk(node)}
+            elif isinstance(node, ast.Call) and dotted_name(node.func) == "T.tvm_access_ptr" and len(node.args) == 5:
+                inside.add(id(node.args[1]))
+                if (name := self.data.get(dotted_name(node.args[1]))) in self.places:
+                    kind = getattr(node.args[4], "value", None)
+                    yield name, kind if isinstance(kind, int) else _READ | _WRITE
+            elif isinstance(node, ast.Subscript) and (name := self.data.get(dotted_name(node.value))) in self.places:
+                inside.add(id(node.value))
+                yield name, _WRITE if isinstance(node.ctx, ast.Store) else _READ
+            elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id in self.places:
+                yield node.id, _READ | _WRITE
+
+
+def _made(kernel: ast.FunctionDef) -> Iterator[tuple[str, ast.Call]]:
+    """Yield the names bound to calls, as in `a = T.allocate(...)` and `with T.allocate(...) as a`."""
+    for row in ast.walk(kernel):
+        pair = (row.optional_vars, row.context_expr) if isinstance(row, ast.withitem) else (None, None)
+        target, call = (row.targets[0], row.value) if isinstance(row, ast.Assign) else pair
+        if isinstance(target, ast.Name) and isinstance(call, ast.Call):
+            yield target.id, call

@@ -1,0 +1,99 @@
+"""tinygrad: `memory_plan_rewrite`, which runs an allocator with two levels of size classes over the schedule."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from memplan.planner.model.problem import Problem
+from memplan.planner.systems import ReferencePlanner, System
+from memplan.solvers.reference.tensors import Placed, StopCheck, aligned, granule, tensors
+from memplan.extensions.systems.online import place_online
+
+_BLOCK = 256
+_LEVELS = 6
+"""The bits kept of a size, six: each power of two has 2^5 classes."""
+
+
+class _SizeClasses:
+    """The allocator over a memory of `size` bytes; each class is first-in, first-out."""
+
+    def __init__(self, size: int) -> None:
+        self.free: dict[tuple[int, int], list[int]] = defaultdict(list)
+        self.sizes = {0: size}
+        self.before: dict[int, int | None] = {0: None}
+        self.is_free = {0}
+        self.free[_class(size)].append(0)
+
+    def allocate(self, size: int) -> int:
+        size = max(size, _BLOCK)
+        least = _class(aligned(size, 1 << size.bit_length() - _LEVELS))
+        at = self.free[min(each for each, blocks in self.free.items() if blocks and each >= least)][0]
+        whole = self.sizes[at]
+        self._take(at)
+        if whole > size:
+            self._follow(at, whole, at + size)
+            self.sizes[at] = size
+            self.before[at + size] = at
+            self._give(at + size, whole - size)
+        return at
+
+    def release(self, offset: int, size: int) -> None:
+        self.is_free.add(offset)
+        whole, at = max(size, _BLOCK), offset
+        after = offset + whole
+        while (before := self.before[at]) is not None and before in self.is_free:
+            at, whole = before, whole + self.sizes[before]
+        while after in self.is_free:
+            whole, after = whole + self.sizes[after], after + self.sizes[after]
+        k = at
+        while k < after:
+            step = self.sizes[k]
+            if k != offset:
+                self._take(k)
+            if k != at:
+                del self.sizes[k], self.before[k]
+            self.is_free.discard(k)
+            k += step
+        self._follow(at, whole, at)
+        self._give(at, whole)
+
+    def _take(self, at: int) -> None:
+        self.free[_class(self.sizes[at])].remove(at)
+        self.is_free.remove(at)
+
+    def _give(self, at: int, size: int) -> None:
+        self.sizes[at] = size
+        self.free[_class(size)].append(at)
+        self.is_free.add(at)
+
+    def _follow(self, at: int, size: int, before: int) -> None:
+        """Update the predecessor of the block after a block."""
+        if at + size in self.sizes:
+            self.before[at + size] = before
+
+
+def _class(size: int) -> tuple[int, int]:
+    bits = size.bit_length()
+    return bits, (size - (1 << bits - 1)) // (1 << max(0, bits - _LEVELS))
+
+
+def plan(problem: Problem, seed: int, stop_check: StopCheck) -> Placed:
+    """Place buffers in time order in whole blocks of 256 bytes, in the first class whose blocks are large enough."""
+    rows = tensors(problem)
+    unit = aligned(_BLOCK, granule(problem, rows))
+    room = 2 * sum(max(aligned(row.size, unit), _BLOCK) for row in rows)
+    return place_online(problem, stop_check, _BLOCK, _SizeClasses(room or _BLOCK))
+
+
+SYSTEM = System(
+    name="tinygrad",
+    title="tinygrad",
+    planners=(
+        ReferencePlanner(
+            "reference:tinygrad-tlsf",
+            "over time, from two levels of size classes (tinygrad's memory_plan_rewrite)",
+            "tinygrad/tinygrad a9069c17, tinygrad/schedule/memory.py: memory_plan_rewrite, and its TLSFAllocator",
+            "memplan.extensions.systems.tinygrad.system:plan",
+        ),
+    ),
+)

@@ -1,0 +1,39 @@
+"""tt-lang: `SRAMAllocator`, by its strategy `multi-order-decreasing`, the default."""
+
+from __future__ import annotations
+
+from memplan.planner.model.problem import Problem
+from memplan.planner.systems import ReferencePlanner, System
+from memplan.solvers.reference.tensors import Placed, StopCheck
+from memplan.extensions.systems.by_size import place_in_gaps, sized
+
+
+def plan(problem: Problem, seed: int, stop_check: StopCheck) -> Placed:
+    """Place buffers by size, each in the lowest gap; equal sizes go as given, or by conflicts if that is lower."""
+    rows = sized(problem)
+    degree = {
+        tensor.position: sum(tensor.meets(other) for _, other in rows if other is not tensor) for _, tensor in rows
+    }
+    by_size = place_in_gaps(sorted(rows, key=lambda row: -row[0]), stop_check, smallest=False)
+    by_degree = sorted(rows, key=lambda row: (-row[0], -degree[row[1].position]))
+    other = place_in_gaps(by_degree, stop_check, smallest=False)
+
+    def peak(placed: Placed) -> int:
+        return max((placed.placements[tensor.position][1] + size for size, tensor in rows), default=0)
+
+    return other if peak(other) < peak(by_size) else by_size
+
+
+SYSTEM = System(
+    name="ttlang",
+    title="tt-lang",
+    planners=(
+        ReferencePlanner(
+            "reference:ttlang-multi-order-decreasing",
+            "largest first, each into the lowest gap; equal sizes in two orders (tt-lang's SRAMAllocator)",
+            "tenstorrent/tt-lang pull request 1025, SRAMAllocator: MultiOrderDecreasingAllocator",
+            "memplan.extensions.systems.ttlang.system:plan",
+            other_names="tt-lang tenstorrent",
+        ),
+    ),
+)

@@ -1,0 +1,158 @@
+"""Programs of XLA: the entry computation of an HLO module, whose instructions are operations.
+
+The order is that of the module's schedule, where it has one. Tuples are what is in them, and a bitcast is a view. What
+other computations do (of fusions, loops, reductions) is inside of the instructions that call them, and not looked into.
+In a module with a schedule, loops and updates of slices change their first operand in place. Instructions with side
+effects, and those that control edges join, keep their order.
+Source: xla/service/hlo.proto and xla/xla_data.proto.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from memplan.planner.errors import FormatError, OperationsError, shown
+from memplan.planner.model.rows import MAX_BYTES
+from memplan.planner.operations.graph_facts import OperationFacts, TensorFacts, bits_of
+from memplan.planner.foreign.draft import OperationsDraft, Uses
+from memplan.planner.foreign.imported import Imported, element_count, sized
+from memplan.planner.foreign.model_options import ModelOptions
+from memplan.planner.foreign.vocabulary import HLO_KINDS, kind_of, types_by_number
+from memplan.extensions.systems.protobuf import ProtobufMessage
+from memplan.extensions.systems.xla.system import is_xla_text
+
+ALIGNMENT = 64
+_MODULE = 1
+_DTYPES = types_by_number("""
+- bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 - - complex64 bfloat16 - complex128
+float8_e5m2 float8_e4m3fn int4 uint4
+""")
+_TUPLE = 13
+_EFFECTS = {"rng", "rng-bit-generator", "rng-get-and-update-state", "infeed", "outfeed", "send", "recv", "custom-call"}
+_EFFECTS |= {"all-reduce", "all-gather", "all-to-all", "collective-permute", "reduce-scatter", "send-done", "recv-done"}
+_IN_PLACE = {"while", "dynamic-update-slice"}
+Values = tuple[str, ...]
+
+
+def read_module(data: bytes, options: ModelOptions) -> Imported:
+    """Read the entry computation of an HloProto; raises FormatError, and OperationsError for text, which has none."""
+    if is_xla_text(data):
+        raise OperationsError("model: must have operations, not lifetimes only")
+    module = ProtobufMessage.root(data, "hlo_proto").message(_MODULE, "hlo_module")
+    if module is None:
+        raise FormatError("hlo_proto.hlo_module: is required where operations are asked for")
+    results = _Program(module, options, ()).run()
+    program = _Program(module, options, results)
+    program.run()
+    return program.draft.imported()
+
+
+class _Program:
+    """The conversion of the entry computation; its results must be known first, since their views are not aliases."""
+
+    def __init__(self, module: ProtobufMessage, options: ModelOptions, results: Values) -> None:
+        entry = module.integer(6, "entry_computation_id")
+        entries = [row for row in module.messages(3, "computations") if row.integer(5, "id") == entry]
+        if not entries:
+            raise FormatError(f"hlo_module.entry_computation_id: must be the id of a computation, got {entry}")
+        self.computation = entries[0]
+        self.rows = {row.integer(35, "id"): row for row in self.computation.messages(2, "instructions")}
+        before = {number: row.integers(37, "control_predecessor_ids") for number, row in self.rows.items()}
+        self.controlled = {one for number, row in before.items() if row for one in (number, *row)}
+        self.place = {number: k for k, number in enumerate(self.rows)}
+        self.schedule = _scheduled(module, entry, self.rows)
+        self.values: dict[int, Values] = {}
+        self.alignment = options.alignment or ALIGNMENT
+        root = self.computation.integer(6, "root_id")
+        self.is_scheduled = module.message(7, "schedule") is not None
+        self.draft = OperationsDraft(module.text(1, "name") or None, results, options, self.alignment)
+        self.root = root
+        self.uses = Uses()
+
+    def run(self) -> Values:
+        """Convert all instructions and return the buffers of the results."""
+        for number in self.schedule:
+            self._draw(number, self.rows[number])
+        if self.root not in self.values:
+            raise FormatError(f"{self.computation.path}.root_id: must be the id of an instruction, got {self.root}")
+        return tuple(dict.fromkeys(name for name in self.values[self.root] if not self.draft.is_constant(name)))
+
+    def _draw(self, number: int, row: ProtobufMessage) -> None:
+        opcode = row.text(2, "opcode")
+        operands = [self._operand(row, one) for one in row.integers(36, "operand_ids")]
+        self.uses.add(sum(map(len, operands)))
+        flat = list(dict.fromkeys(name for names in operands for name in names))
+        name = row.text(1, "name") or f"#{number}"
+        facts = OperationFacts(name, kind_of(opcode, HLO_KINDS), {}, (self.place[number],))
+        has_effects = opcode in _EFFECTS or row.integer(35, "id") in self.controlled
+        if opcode == "tuple":
+            self.values[number] = tuple(one for names in operands for one in names)
+        elif opcode == "get-tuple-element":
+            index = row.integer(13, "tuple_index")
+            held = operands[0] if operands else ()
+            if not 0 <= index < len(held):
+                raise FormatError(f"{row.path}.tuple_index: must be below {len(held)}, got {index}")
+            self.values[number] = (held[index],)
+        elif opcode in _IN_PLACE and operands and self._can_be_in_place(row, operands[0]):
+            self.values[number] = operands[0]
+            with self.draft.drawing(facts, has_effects=has_effects):
+                self.draft.operation(opcode, flat, dict.fromkeys(operands[0]))
+        else:
+            kind = {"parameter": "param", "constant": "constant"}.get(opcode, "plain")
+            made = self._declare(name, row, kind)
+            self.values[number] = made
+            if kind == "plain":
+                with self.draft.drawing(facts, has_effects=has_effects):
+                    if opcode == "bitcast" and len(flat) == len(made) == 1 and not self.draft.is_constant(flat[0]):
+                        self.draft.view(opcode, flat[0], made[0])
+                    else:
+                        self.draft.operation(opcode, flat, made)
+
+    def _can_be_in_place(self, row: ProtobufMessage, held: Values) -> bool:
+        """Return True if XLA has inserted copies already, so that overwriting is safe."""
+        is_writable = self.is_scheduled and not any(map(self.draft.is_constant, held))
+        return is_writable and len(self._leaves(row)) == len(held)
+
+    def _operand(self, row: ProtobufMessage, number: int) -> Values:
+        if number not in self.values:
+            raise FormatError(f"{row.path}.operand_ids: must be instructions before it, got {number}")
+        return self.values[number]
+
+    def _declare(self, name: str, row: ProtobufMessage, kind: str) -> Values:
+        leaves = self._leaves(row)
+        names = (name,) if len(leaves) == 1 else tuple(f"{name}:{k}" for k in range(len(leaves)))
+        for one, leaf in zip(names, leaves, strict=True):
+            if self.draft.is_declared(one):
+                raise FormatError(f"{row.path}.name: must be unique, got {shown(name)} again")
+            dims, dtype = leaf.integers(3, "dimensions"), _DTYPES.get(leaf.integer(2, "element_type"))
+            if any(not 0 <= size <= MAX_BYTES for size in dims):
+                raise FormatError(f"{leaf.path}.dimensions: must be at least 0, got {shown(list(dims))}")
+            bits = (bits_of(dtype) or 0) if dtype else 0
+            size = sized(leaf.path, element_count(dims), bits, self.alignment)
+            self.draft.declare(one, size, "param" if kind == "param" else "constant" if kind == "constant" else "plain")
+            self.draft.describe(one, TensorFacts(name=one, shape=dims, dtype=dtype))
+        return names
+
+    def _leaves(self, row: ProtobufMessage) -> list[ProtobufMessage]:
+        """Return the shapes of the arrays in an instruction's result, with tuples flattened."""
+        shape = row.message(3, "shape")
+        stack = [] if shape is None else [shape]
+        leaves: list[ProtobufMessage] = []
+        while stack:
+            one = stack.pop()
+            if one.integer(2, "element_type") == _TUPLE:
+                stack += reversed(list(one.messages(4, "tuple_shapes")))
+            else:
+                leaves.append(one)
+        return leaves
+
+
+def _scheduled(module: ProtobufMessage, entry: int, rows: dict[int, ProtobufMessage]) -> Sequence[int]:
+    """Return the instructions of a computation in scheduled order, or else as listed."""
+    schedule = module.message(7, "schedule")
+    for sequence in schedule.messages(1, "sequences") if schedule is not None else ():
+        if sequence.integer(1, "key") == entry and (value := sequence.message(2, "value")) is not None:
+            ids = value.integers(1, "instruction_ids")
+            if sorted(ids) == sorted(rows):
+                return ids
+    return list(rows)

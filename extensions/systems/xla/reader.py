@@ -1,0 +1,190 @@
+"""Buffer assignments of XLA: the values that its heap simulator places, and their offsets.
+
+A file is an HloProto of a module behind buffer assignment, as `--xla_dump_to` with `--xla_dump_hlo_as_proto` writes it
+(`….cpu_after_optimizations.hlo.pb`), or the same as text (`xla_text`). A trace of the heap simulator
+says which buffer is allocated, freed, or shares the place of another one, event by event; its steps are our time.
+What shares a place is one buffer, alive from the first to the last. Inputs, constants and what a caller gets have
+allocations of their own, in which nothing is left to choose. Each trace has a memory of its own.
+Source: xla/service/hlo.proto.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import accumulate
+
+from memplan.planner.errors import FormatError
+from memplan.planner.model.rows import MAX_BYTES
+from memplan.planner.foreign.imported import Imported, plan_of, problem_of, refuse_dims, size_of
+from memplan.planner.foreign.model_options import ModelOptions
+from memplan.extensions.systems.protobuf import ProtobufMessage
+from memplan.extensions.systems.xla import text as xla_text
+from memplan.extensions.systems.xla.system import is_xla_text
+
+ALIGNMENT = 64
+_MODULE, _ASSIGNMENT = 1, 3
+_LOGICAL_BUFFERS, _ALLOCATIONS, _TRACES = 1, 3, 4
+_ALLOCATED, _FREED, _SHARED = 0, 1, 2
+
+
+def read(data: bytes, options: ModelOptions) -> Imported:
+    """Read a dump, binary or text; raises FormatError, and OptionError for named dimensions."""
+    refuse_dims(options, "XLA's buffers")
+    if is_xla_text(data):
+        return xla_text.read(data, options)
+    module = ProtobufMessage.root(data, "hlo_proto")
+    assignment = module.message(_ASSIGNMENT, "buffer_assignment")
+    if assignment is None:
+        raise FormatError("hlo_proto.buffer_assignment: is required: dump the module after its optimizations")
+    sizes = {
+        row.integer(1, "id"): size_of(f"{row.path}.size", row.integer(2, "size"), options)
+        for row in assignment.messages(_LOGICAL_BUFFERS, "logical_buffers")
+    }
+    traces = [_Trace.of(trace, sizes) for trace in assignment.messages(_TRACES, "heap_simulator_traces")]
+    _add_untraced(assignment, traces)
+    pools = {k: f"trace {k}" for k, trace in enumerate(traces) if trace.groups}
+    rows = [
+        {
+            "id": f"{k}/{group.name}" if k else group.name,
+            "size": size_of(group.name, group.size, options),
+            "start": group.start,
+            "end": group.end,
+            "alignment": options.alignment or ALIGNMENT,
+            **({"pools": (pools[k],)} if len(pools) > 1 else {}),
+        }
+        for k, trace in enumerate(traces)
+        for group in trace.groups.values()
+    ]
+    program = module.message(_MODULE, "hlo_module")
+    name = program.text(1, "name") if program is not None else None
+    problem = problem_of(rows, pools.values(), name or None)
+    own_plan = plan_of(problem, _own_offsets(assignment, traces))
+    return Imported(problem, own_peak=_own_peak(assignment, traces), own_plan=own_plan)
+
+
+@dataclass
+class _Group:
+    """Buffers at one offset; `alive` are those not yet freed."""
+
+    name: str
+    size: int
+    start: int
+    end: int
+    alive: set[int]
+
+
+@dataclass(frozen=True)
+class _Trace:
+    """One run of the heap simulator: groups by canonical buffer, and each buffer's group."""
+
+    groups: dict[int, _Group]
+    of_buffer: dict[int, _Group]
+
+    @classmethod
+    def of(cls, trace: ProtobufMessage, sizes: dict[int, int]) -> _Trace:
+        """Process the events; a buffer that is never freed is alive to the end."""
+        new_trace = cls({}, {})
+        last = 0
+        for step, event in enumerate(trace.messages(1, "events")):
+            new_trace._follow(step, event, sizes)
+            last = step + 1
+        for group in new_trace.groups.values():
+            group.end = last if group.alive else group.end
+        return new_trace
+
+    def _follow(self, step: int, event: ProtobufMessage, sizes: dict[int, int]) -> None:
+        kind, buffer = event.integer(1, "kind"), event.integer(2, "buffer_id")
+        if buffer not in sizes:
+            raise FormatError(f"{event.path}.buffer_id: must be the id of a logical buffer, got {buffer}")
+        if kind == _FREED:
+            group = self.of_buffer.get(buffer)
+            if group is None or buffer not in group.alive:
+                raise FormatError(f"{event.path}.buffer_id: must be alive when it is freed, got {buffer}")
+            group.alive.remove(buffer)
+            group.end = step
+            return
+        if kind not in (_ALLOCATED, _SHARED):
+            raise FormatError(f"{event.path}.kind: must be 0 (ALLOC), 1 (FREE) or 2 (SHARE_WITH), got {kind}")
+        if buffer in self.of_buffer:
+            raise FormatError(f"{event.path}.buffer_id: must be allocated once, got {buffer} again")
+        if kind == _ALLOCATED:
+            group = _Group(f"{buffer} {event.text(4, 'instruction_name')}", sizes[buffer], step, step, {buffer})
+            self.groups[buffer] = self.of_buffer[buffer] = group
+            return
+        canonical = event.integer(5, "share_with_canonical_id")
+        if canonical not in self.of_buffer:
+            rule = f"must have been allocated before, got {canonical}"
+            raise FormatError(f"{event.path}.share_with_canonical_id: {rule}")
+        group = self.of_buffer[buffer] = self.of_buffer[canonical]
+        group.size = max(group.size, sizes[buffer])
+        group.alive.add(buffer)
+
+
+def _add_untraced(assignment: ProtobufMessage, traces: list[_Trace]) -> None:
+    """Add buffers in the traces' allocations that no trace contains, such as tuple tables.
+
+    It is there all the time; what shares bytes is one buffer.
+    """
+    home: dict[str, _Trace] = {}
+    others: dict[str, list[tuple[int, int, int]]] = {}
+    of_buffer = {buffer: trace for trace in reversed(traces) for buffer in trace.of_buffer}
+    for path, buffer, offset, end in _assigned(assignment):
+        if (trace := of_buffer.get(buffer)) is not None:
+            home.setdefault(path, trace)
+        elif offset < end:
+            others.setdefault(path, []).append((offset, end, buffer))
+    for path, trace in home.items():
+        last = max(group.end for group in trace.groups.values())
+        group, top = None, 0
+        for offset, end, buffer in sorted(others.get(path, ())):
+            if group is None or offset >= top:
+                group, start, top = _Group(f"{buffer} (untraced)", 0, 0, last, {buffer}), offset, end
+                trace.groups[buffer] = group
+            top = max(top, end)
+            group.size = top - start
+            trace.of_buffer[buffer] = group
+
+
+def _own_peak(assignment: ProtobufMessage, traces: list[_Trace]) -> int | None:
+    """Return the bytes of all allocations with the traces' buffers, None if one is missing.
+
+    The index of an allocation that a trace has may be that of another one, so allocations are known by their buffers.
+    """
+    wanted = {buffer for trace in traces for buffer in trace.of_buffer}
+    peaks: dict[str, int] = {}
+    for path, buffer, _, end in _assigned(assignment):
+        if buffer in wanted:
+            wanted.discard(buffer)
+            peaks[path] = max(peaks.get(path, 0), end)
+    return None if wanted else sum(peaks.values())
+
+
+def _own_offsets(assignment: ProtobufMessage, traces: list[_Trace]) -> dict[int | str, int]:
+    """Return XLA's offsets of the traces' groups; several allocations of one trace follow one another."""
+    places: dict[int, tuple[str, int, int]] = {}
+    for path, buffer, offset, end in _assigned(assignment):
+        places.setdefault(buffer, (path, offset, end))
+    offsets: dict[int | str, int] = {}
+    for k, trace in enumerate(traces):
+        ends: dict[str, int] = {}
+        for buffer in trace.of_buffer:
+            if buffer in places:
+                path, _, end = places[buffer]
+                ends[path] = max(ends.get(path, 0), end)
+        base = dict(zip(ends, accumulate(ends.values(), initial=0), strict=False))
+        for buffer, group in trace.groups.items():
+            if buffer in places:
+                path, offset, _ = places[buffer]
+                offsets[f"{k}/{group.name}" if k else group.name] = base[path] + offset
+    return offsets
+
+
+def _assigned(assignment: ProtobufMessage) -> Iterator[tuple[str, int, int, int]]:
+    """Yield (allocation, buffer, first byte in it, end in it) for each assigned buffer."""
+    for allocation in assignment.messages(_ALLOCATIONS, "buffer_allocations"):
+        for row in allocation.messages(9, "assigned"):
+            offset, size = row.integer(2, "offset"), row.integer(3, "size")
+            if not (0 <= offset <= MAX_BYTES and 0 <= size <= MAX_BYTES):
+                raise FormatError(f"{row.path}: must lie at 0 to {MAX_BYTES} bytes, got {size} bytes at {offset}")
+            yield allocation.path, row.integer(1, "logical_buffer_id"), offset, offset + size

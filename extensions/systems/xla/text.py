@@ -1,0 +1,123 @@
+"""Buffer assignments of XLA as two concatenated texts: sizes and offsets, then lifetimes.
+
+XLA writes them as `….cpu_after_optimizations-buffer-assignment.txt` and `…-live-range.txt`. Lifetimes include their
+last step. In the allocations for temporaries (`preallocated-temp`), two values that are alive together and begin at one
+offset share a place on purpose, one computed over the other, and are one buffer.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from operator import attrgetter
+
+from memplan.planner.errors import FormatError, shown
+from memplan.planner.foreign.imported import Imported, plan_of, problem_of, size_of
+from memplan.planner.foreign.model_options import ModelOptions
+
+ALIGNMENT = 64
+_SECTIONS = (b"BufferAssignment:", b"HloLiveRange")
+_DIGITS = r"(\d{1,19})"
+_ALLOCATION = re.compile(rf"allocation {_DIGITS}: size {_DIGITS}\b([^\n]*)")
+_VALUE = re.compile(rf" *value: <{_DIGITS} (\S+)(?: \(phi\))? @\d+> \(size={_DIGITS},offset={_DIGITS}\)")
+_RANGE = re.compile(rf" *(\S+?)(\{{[\d, ]*\}}):{_DIGITS}-{_DIGITS} *")
+
+
+@dataclass
+class _Value:
+    """A value, or several at one offset; `end` is the last step."""
+
+    name: str
+    offset: int
+    size: int
+    start: int
+    end: int
+
+
+def read(data: bytes, options: ModelOptions) -> Imported:
+    """Read both texts; raises FormatError."""
+    for section in _SECTIONS:
+        if section not in data:
+            rule = "must be XLA's text of the buffer assignment and that of the live ranges, one behind the other"
+            raise FormatError(f"{rule}, got no {shown(section.decode())}")
+    text = data.decode(errors="backslashreplace")
+    alive = _live_ranges(text)
+    own_peak, pools, rows = 0, [], []
+    offsets: dict[int | str, int] = {}
+    for name, values in _temporaries(text, alive, options):
+        groups = list(_joined(values))
+        own_peak += max((group.offset + group.size for group in groups), default=0)
+        pools.append(name)
+        for group in groups:
+            offsets[group.name] = group.offset
+            times = {"start": group.start, "end": group.end + 1}
+            rows.append(
+                {"id": group.name, "size": group.size, "alignment": options.alignment or ALIGNMENT, "pools": (name,)}
+                | times
+            )
+    problem = problem_of(rows, pools)
+    return Imported(problem, own_peak=own_peak, own_plan=plan_of(problem, offsets))
+
+
+def _live_ranges(text: str) -> dict[str, tuple[int, int]]:
+    """Return the first and last step of each value, whose name ends with its position in the result."""
+    ranges: dict[str, tuple[int, int]] = {}
+    lines = iter(enumerate(text.splitlines(), 1))
+    for _, heading in lines:
+        if heading.strip() == "BufferLiveRange:":
+            break
+    for number, line in lines:
+        if not line.startswith("    "):  # the next heading ends the list
+            break
+        match = _RANGE.fullmatch(line)
+        if match is None:
+            raise FormatError(
+                f"line {number}: must be a live range, name{{index}}:first-last, got {shown(line.strip())}"
+            )
+        start, end = int(match[3]), int(match[4])
+        if end < start:
+            raise FormatError(f"line {number}: must end at its first step ({start}) or later, got {end}")
+        ranges[match[1] + match[2]] = (start, end)
+    return ranges
+
+
+def _temporaries(
+    text: str, alive: dict[str, tuple[int, int]], options: ModelOptions
+) -> Iterator[tuple[str, list[_Value]]]:
+    """Yield the values of each temporary allocation; raises FormatError for one without a lifetime."""
+    name: str | None = None
+    values: list[_Value] = []
+    for at, line in enumerate(text.splitlines(), 1):
+        if match := _ALLOCATION.match(line):
+            if name is not None:
+                yield name, values
+            name = f"allocation {match[1]}" if "preallocated-temp" in match[3] else None
+            values = []
+        elif name is not None and line.startswith(" value:"):
+            match = _VALUE.match(line)
+            if match is None:
+                raise FormatError(f"line {at}: must be a value with size and offset, got {shown(line.strip())}")
+            number, instruction, size, offset = match.groups()
+            place = instruction if instruction.endswith("}") else instruction + "{}"
+            if place not in alive:
+                raise FormatError(f"value {shown(instruction)} of {name}: must have a live range, got none")
+            size_in_file = size_of(f"value {shown(instruction)}", int(size), options)
+            values.append(_Value(f"{number} {instruction}", int(offset), size_in_file, *alive[place]))
+    if name is not None:
+        yield name, values
+
+
+def _joined(values: list[_Value]) -> Iterator[_Value]:
+    """Yield the values that form one buffer each: at one offset, with overlapping lifetimes."""
+    last: dict[int, _Value] = {}
+    for value in sorted(values, key=attrgetter("start", "end")):
+        group = last.get(value.offset)
+        if group is None or group.end < value.start:
+            last[value.offset] = value
+            if group is not None:
+                yield group
+            continue
+        group.end = max(group.end, value.end)
+        group.size = max(group.size, value.size)
+    yield from last.values()

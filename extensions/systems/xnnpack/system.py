@@ -1,0 +1,27 @@
+"""XNNPACK: the planner that its runtime calls when shapes change."""
+
+from __future__ import annotations
+
+from memplan.planner.model.problem import Problem
+from memplan.planner.systems import ReferencePlanner, System
+from memplan.solvers.reference.tensors import Placed, StopCheck
+from memplan.extensions.systems.by_size import place_in_gaps, sized
+
+
+def plan(problem: Problem, seed: int, stop_check: StopCheck) -> Placed:
+    """Place buffers by size in the smallest gaps; equal sizes stay in order, as with glibc's qsort."""
+    return place_in_gaps(sorted(sized(problem), key=lambda row: -row[0]), stop_check, smallest=True)
+
+
+SYSTEM = System(
+    name="xnnpack",
+    title="XNNPACK",
+    planners=(
+        ReferencePlanner(
+            "reference:xnnpack-memory-planner",
+            "largest first, each into the smallest gap (XNNPACK's runtime)",
+            "google/XNNPACK 75db3c09, src/memory-planner.c: xnn_plan_value_allocation_tracker",
+            "memplan.extensions.systems.xnnpack.system:plan",
+        ),
+    ),
+)

@@ -1,0 +1,68 @@
+"""Memories of a Cadence DSP: the fields of ExecuTorch's MemoryConfig as JSON, with or without buffers beside them.
+
+```
+{"memory_sizes": [65536, 4194304], "memory_alignments": [64, 64], "memory_names": ["dram0", "sysram"],
+ "base_addrs": [1073741824, 1610612736], "buffers": [{"id": "conv1", "size": 4096, "start": 0, "end": 2}]}
+```
+
+The first memory is the one that ExecuTorch calls `mem_id` 1, and that is used first. `buffers` are those of a problem;
+without them, the problem has pools only. Source: backends/cadence/aot/utils.py.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import BeforeValidator, Field, ValidationError, model_validator
+
+from memplan.planner.errors import FormatError, broken, sentences
+from memplan.planner.formats.memplan_json import parse
+from memplan.planner.model.buffer_table import BufferTable
+from memplan.planner.model.problem import ADDRESS_SPACE, Pool, Problem
+from memplan.planner.model.problem_fields import Buffers
+from memplan.planner.model.rows import Alignment, Bytes, Name, WireValue, as_tuple
+from memplan.planner.foreign.imported import Imported, aligned, refuse_dims
+from memplan.planner.foreign.model_options import ModelOptions
+
+Size = Annotated[int, Field(ge=0, lt=ADDRESS_SPACE)]
+
+
+class MemoryConfig(WireValue):
+    """Memories in order of preference; the lists are of one length, or absent."""
+
+    memory_sizes: Annotated[tuple[Size, ...], BeforeValidator(as_tuple), Field(min_length=1)]
+    memory_alignments: Annotated[tuple[Alignment, ...], BeforeValidator(as_tuple)] | None = None
+    memory_names: Annotated[tuple[Name, ...], BeforeValidator(as_tuple)] | None = None
+    base_addrs: Annotated[tuple[Bytes, ...], BeforeValidator(as_tuple)] | None = None
+    memory_xml_path: str | None = None
+    buffers: Buffers = Field(default_factory=lambda: BufferTable.from_rows(()))
+
+    @model_validator(mode="after")
+    def _has_lists_of_one_length(self) -> MemoryConfig:
+        count = len(self.memory_sizes)
+        for field in ("memory_alignments", "memory_names", "base_addrs"):
+            values = getattr(self, field)
+            if values is not None and len(values) != count:
+                rule = f"must have as many entries as memory_sizes ({count}), got {len(values)}"
+                broken(((field,), rule))
+        return self
+
+    def pools(self) -> tuple[Pool, ...]:
+        """Return the memories as pools; those without a name are called `memory 1` and so on."""
+        count = len(self.memory_sizes)
+        names = self.memory_names or tuple(f"memory {k + 1}" for k in range(count))
+        alignments = self.memory_alignments or (1,) * count
+        rows = zip(names, self.memory_sizes, alignments, strict=True)
+        pools = [{"name": name, "size": size, "alignment": alignment} for name, size, alignment in rows]
+        addresses: list[dict[str, int]] = [{"base_address": base} for base in self.base_addrs or ()] or [{}] * count
+        return tuple(Pool.model_validate(pool | at) for pool, at in zip(pools, addresses, strict=True))
+
+
+def read(data: bytes, options: ModelOptions) -> Imported:
+    """Read memories; raises FormatError, ProblemError, and OptionError for named dimensions."""
+    refuse_dims(options, "memories")
+    try:
+        config = MemoryConfig.model_validate(parse(data))
+    except ValidationError as error:
+        raise FormatError(*sentences(error)) from error
+    return Imported(Problem.model_validate({"buffers": aligned(config.buffers, options), "pools": config.pools()}))

@@ -1,0 +1,207 @@
+"""`memplan fits`: a step of torch, which a script describes or a snapshot records, or a graph of ggml, and a memory.
+
+No capability: it runs code of the caller's, which no service may.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import click
+from pydantic_core import to_json
+
+from memplan.api.cli.flags import LIST_FORMAT, Argument, Flag
+from memplan.api.cli.help import SectionedCommand
+from memplan.api.cli.streams import (
+    PAGE,
+    PICTURE,
+    STANDARD,
+    read_as,
+    read_bytes,
+    refuse_unwritable,
+    suffix_of,
+    wants_table,
+    write,
+)
+from memplan.questions.reading import validated
+from memplan.planner.errors import OptionError
+from memplan.planner.errors.extras import require
+from memplan.planner.model.sizes import size_text
+from memplan.extensions.torch import graph_fits
+from memplan.extensions.torch.graph_fits import GraphFits
+from memplan.extensions.torch.inside.answer import FitsAnswer, SnapshotAnswer, Ways, fits_of_snapshot
+from memplan.extensions.torch.inside.device import FitsOptions
+
+
+def lines(answer: FitsAnswer | SnapshotAnswer | GraphFits) -> Iterator[str]:
+    """Yield the lines of an answer for a terminal."""
+    if isinstance(answer, GraphFits):
+        yield from graph_fits.lines(answer)
+        return
+    if isinstance(answer, SnapshotAnswer):
+        for device in answer.devices:
+            yield from lines(device)
+        return
+    text = {True: "fits", False: "does not fit", None: "open"}[answer.fits]
+    yield f"{text}: {answer.proof}"
+    rows = [("live peak", answer.live_peak), ("planned peak", answer.peak), ("lower bound", answer.lower_bound)]
+    for name, size in (*rows, ("reserved", answer.reserved), ("capacity", answer.capacity)):
+        if size is not None:
+            yield f"{name:<14}{size:>20,} bytes  {size_text(size):>10}"
+    yield f"at the peak: {answer.running}"
+    for role, size in answer.roles.items():
+        yield f"  {role:<14}{size:>18,} bytes  {size_text(size):>10}"
+    for group in answer.alive:
+        where = " ".join(filter(None, (group.module, group.operation, group.line)))
+        yield f"  {group.bytes:>18,} bytes in {group.count:>4}  {group.role}: {where}"
+    for unknown in answer.unknown:
+        text = "not known and not counted" if unknown.bytes is None else f"{size_text(unknown.bytes)}, as given"
+        yield f"{unknown.name}: {text} (--{unknown.option.replace('_', '-')})"
+    if (free := answer.left) is not None:
+        yield f"left: {free.total:,} bytes, {free.contiguous:,} in one piece; behind a plan {free.planned or 0:,}"
+    if (recorded := answer.recorded) is not None:
+        text = "segments are equal" if recorded.is_equal else f"{recorded.misplaced} blocks lie elsewhere"
+        reserved = f"{recorded.reserved:,} bytes were reserved, {recorded.simulated:,} simulated"
+        yield f"device {recorded.device}: {reserved}; {text}"
+    if (turns := answer.turns) is not None:
+        yield f"{turns.graphs} graphs: {turns.reserved:,} bytes reserved, {turns.peak or 0:,} in turns in one arena"
+    if (beside := answer.compared) is not None:
+        yield f"recorded: {beside.live_peak:,} bytes alive, {beside.reserved:,} reserved"
+        for name, sizes in (("recorded", beside.only_recorded), ("traced", beside.only_traced)):
+            yield from (f"  {size:>18,} bytes in {count:>4}  only {name}" for size, count in sizes.items())
+    if answer.ways is not None:
+        yield from _lines_of_ways(answer.ways)
+
+
+def _lines_of_ways(found: Ways) -> Iterator[str]:
+    """Yield the lines of a table about the ways to make a step fit."""
+    for each in found.sizes:
+        text = "none fits" if each.size is None else f"{each.size} fits, {each.size + 1} does not"
+        yield f"largest {each.name}: {text} ({each.tried} tried)"
+    if (chosen := found.checkpoint) is not None:
+        text = "does not suffice" if chosen.modules is None else ", ".join(chosen.modules) or "not needed"
+        cost = f" ({100 * chosen.extra_cost:.1f} % more work)" if chosen.modules else ""
+        yield f"torch.utils.checkpoint: {text}{cost}"
+    best = found.order
+    yield f"best order: {best.peak:,} bytes in one arena, no order is below {best.lower_bound:,}"
+    if best.recomputed is not None:
+        yield f"with operations that run again: {best.recomputed:,} bytes, {100 * best.extra_cost:.1f} % more work"
+
+
+@click.command(
+    cls=SectionedCommand,
+    params=[
+        Argument("step", help="SCRIPT.py:FUNCTION, which returns arguments; a snapshot; or a graph."),
+        Flag("capacity", metavar="SIZE", help="The device's memory, such as 24GiB."),
+        Flag(
+            "allocator",
+            default="cuda",
+            help="Who hands out memory: cuda, plan, cpu, or settings such as max_split_size_mb:128.",
+        ),
+        Flag("suggest", is_flag=True, help="Also list ways to make it fit. Each was tried."),
+        Flag("computed", is_flag=True, help="Run the step on real values, not on fakes."),
+        Flag("compiled", is_flag=True, help="Count the graphs of AOT autograd instead."),
+        Flag("snapshot", metavar="FILE", help="Compare with this snapshot of the step."),
+        Flag("kernel_workspace", metavar="SIZE", help="The bytes to count for the workspaces of kernels."),
+        Flag("cublas_workspace", metavar="SIZE", help="The bytes of cuBLAS's workspace, such as 8320KiB."),
+        Flag("context", metavar="SIZE", help="The bytes to count for the context of the device."),
+        Flag("nccl", metavar="SIZE", help="The bytes to count for the buffers of NCCL."),
+        Flag("dim", multiple=True, metavar="NAME=SIZE", help="The size at which a graph of ggml runs."),
+        Flag("output", "--output", "-o", multiple=True, metavar="FILE", help=".svg, .html: its plan; else the answer."),
+        LIST_FORMAT,
+    ],
+)
+def fits(
+    step: str,
+    capacity: str | None,
+    allocator: str,
+    suggest: bool,
+    computed: bool,
+    compiled: bool,
+    snapshot: str | None,
+    kernel_workspace: str | None,
+    cublas_workspace: str | None,
+    context: str | None,
+    nccl: str | None,
+    dim: Sequence[str],
+    output: Sequence[str],
+    display: str | None,
+) -> int:
+    """Say whether a step of a torch model fits into memory: inference, or training with its optimizer.
+
+    The script's FUNCTION is called with fake tensors and returns a dictionary of the arguments of
+    `memplan.torch.fits`: model, inputs, and loss, targets, optimizer for training. No weights are loaded and nothing is
+    computed. A snapshot, as torch.cuda.memory writes it, is a step that ran: the answer has its devices, streams and
+    CUDA graphs, and the memory that stayed free all the time. For a graph of ggml, as graph_json.h writes it, the
+    weights and a plan of the rest are counted, and it takes only --capacity and --dim. Exit status: 0 fits, or no
+    capacity is given, 1 does not fit, 2 wrong input.
+    """
+    sizes = {
+        "capacity": capacity,
+        "kernel_workspace": kernel_workspace,
+        "cublas_workspace": cublas_workspace,
+        "context": context,
+        "nccl": nccl,
+    }
+    for path in output:
+        refuse_unwritable(path)
+    options: dict[str, Any] = {name: size for name, size in sizes.items() if size is not None}
+    options["allocator"] = allocator
+    of_script = {"suggest": suggest, "computed": computed, "compiled": compiled, "snapshot": snapshot}
+    answer = _answer(step, options, of_script, dim)
+    text = "".join(f"{line}\n" for line in lines(answer)).encode() if wants_table(display) else to_json(answer) + b"\n"
+    drawn = [path for path in output if suffix_of(path) in (PICTURE, PAGE)]
+    for path in drawn:
+        write(path, _drawn(path, step, answer))
+    for path in [each for each in output if each not in drawn] or [STANDARD]:
+        write(path, text)
+    return 1 if answer.fits is False else 0
+
+
+def _answer(step: str, options: dict[str, Any], of_script: dict[str, Any], dims: Sequence[str]) -> Any:
+    """Return the answer for a script, a snapshot or a graph; raises InputError."""
+    if ".py:" in step or step.endswith(".py"):
+        if dims:
+            raise OptionError("dim: must be given for graphs of ggml alone, not for steps of torch")
+        require("fits:", ["torch"])
+        # Imported here: it imports torch.
+        from memplan.extensions.torch.inside.fits import fits_of_script
+
+        snapshot = of_script["snapshot"]
+        return fits_of_script(
+            step, **options, **of_script | {"snapshot": None if snapshot is None else read_bytes(snapshot)}
+        )
+    if any(of_script.values()):
+        raise OptionError("STEP: must be SCRIPT.py:FUNCTION for --suggest, --computed, --compiled and --snapshot")
+    return read_as(step, lambda data: _of_file(data, options, dims))
+
+
+def _of_file(data: bytes, options: dict[str, Any], dims: Sequence[str]) -> SnapshotAnswer | GraphFits:
+    """Return the answer for a snapshot, or for a ggml graph, which takes few of the options; raises InputError."""
+    if not dims and not graph_fits.is_graph(data):
+        return fits_of_snapshot(data, **options)
+    if unused := [name for name in options if name != "capacity" and (name, options[name]) != ("allocator", "cuda")]:
+        raise OptionError(f"{unused[0]}: must be given for steps of torch alone, not for a graph of ggml")
+    return graph_fits.fits_of_graph(data, validated(FitsOptions, options).capacity, [*dims])
+
+
+def _drawn(path: str, step: str, answer: FitsAnswer | SnapshotAnswer | GraphFits) -> bytes:
+    """Return a picture or a page of a step's plan; the suffix of the file decides which."""
+    if isinstance(answer, GraphFits):
+        raise OptionError(f"-o {path}: must be an answer, as JSON, for a graph; `memplan plan` draws its plan")
+    row, *others = answer.devices if isinstance(answer, SnapshotAnswer) else (answer,)
+    if others:
+        raise OptionError(f"-o {path}: must be the answer as JSON, as the snapshot has {1 + len(others)} devices")
+    problem, plan = row.problem, row.plan
+    # An answer that was made here has both.
+    assert problem is not None
+    assert plan is not None
+    # Imported here: few steps are shown as pictures.
+    if suffix_of(path) == PICTURE:
+        from memplan.api.reports.picture import draw
+
+        return draw(problem, plan)
+    from memplan.api.reports.views import view
+
+    return view("plan")(problem, plan, title=step)

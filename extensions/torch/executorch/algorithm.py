@@ -1,0 +1,120 @@
+"""memplan inside of ExecuTorch: an algorithm for its memory planning pass.
+
+```python
+ExecutorchBackendConfig(memory_planning_pass=MemoryPlanningPass(memory_planning_algo=MemplanAlgorithm()))
+```
+
+A plan that is wrong is not found by ExecuTorch: the program runs, and computes something else. So nothing is handed
+over that has not passed the verifier.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, MutableMapping
+from dataclasses import dataclass, replace
+from itertools import zip_longest
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
+from memplan.extensions.torch.executorch.arenas import arenas_of, move_apart, overwritten
+from memplan.extensions.torch.executorch.source import HERE, NoPlanError, ServiceAwayError, Source
+from memplan.extensions.torch.executorch.specs import Place, Spec, SpecPlacements, SpecsRequest, placed, pose, request_of
+
+__all__ = ["MemplanAlgorithm", "OverwrittenWarning", "OwnPlannerWarning", "Planned", "Source"]
+
+
+class OwnPlannerWarning(UserWarning):
+    """ExecuTorch's own planner was used because memplan gave no plan."""
+
+
+class OverwrittenWarning(UserWarning):
+    """The program will compute wrong results, and a suite of algorithms gives no way to prevent it."""
+
+
+@dataclass(frozen=True)
+class Planned:
+    """One call of the algorithm, for a graph or a submodule; `plan` is None if ExecuTorch planned itself."""
+
+    problem: Problem
+    plan: Plan | None
+    bufsizes: tuple[int, ...]
+
+
+class MemplanAlgorithm:
+    """The algorithm that MemoryPlanningPass calls; it writes the places into the specs.
+
+    `source` makes the plans, by default this process; a service that is away is replaced by ExecuTorch's own
+    planner, with an OwnPlannerWarning. `planned` has what was done, submodules before the graphs that they are in.
+    """
+
+    def __init__(self, source: Source = HERE) -> None:
+        self.source = source
+        self.planned: list[Planned] = []
+        self._placed: MutableMapping[Any, list[Spec]] = WeakKeyDictionary()
+
+    def __call__(
+        self, alignment: int, specs: Iterable[Any], graph_module: Any, graph_signature: Any, extra_padding: int = 0
+    ) -> list[int]:
+        """Place the specs and return the size of each memory, as MemoryPlanningPass expects.
+
+        Raises ProblemError for specs that cannot be placed, and ServiceError where the service refuses them or gives a
+        wrong plan.
+        """
+        request = request_of(alignment, specs, graph_module, extra_padding)
+        if request.taken:
+            apart = move_apart(arenas_of(graph_module, self._placed), self._placed, alignment)
+            graph_module.input_mem_buffer_sizes = list(map(max, zip_longest(request.taken, apart, fillvalue=0)))
+            request = replace(request, taken=tuple(graph_module.input_mem_buffer_sizes))
+        placements = self._best(request, graph_module, graph_signature)
+        for spec, place in placements.places.items():
+            spec.mem_id, spec.mem_obj_id, spec.mem_offset = place
+        return list(placements.bufsizes)
+
+    def in_suite(
+        self, alignment: int, specs: Iterable[Any], graph_module: Any, graph_signature: Any, extra_padding: int = 0
+    ) -> Any:
+        """Return places and sizes as a MemoryAlgoResult for MemoryPlanningAlgorithmSuite; raises as a plain call."""
+        from executorch.exir.memory_planning import MemoryAlgoResult, SpecAllocResult
+
+        request = request_of(alignment, specs, graph_module, extra_padding)
+        lost = overwritten(arenas_of(graph_module, self._placed)) if request.taken else None
+        if lost is not None:
+            rule = "results of {!r} are overwritten while {!r} runs, as ExecuTorch puts both at the same bytes"
+            warnings.warn(rule.format(*lost), OverwrittenWarning, stacklevel=2)
+        placements = self._best(request, graph_module, graph_signature)
+        places = {spec: SpecAllocResult(**place._asdict()) for spec, place in placements.places.items()}
+        return MemoryAlgoResult(places, list(placements.bufsizes))
+
+    def _best(self, request: SpecsRequest, graph_module: Any, graph_signature: Any) -> SpecPlacements:
+        """Plan a request; if the plan is not proved optimal and ExecuTorch's own is smaller, use that."""
+        problem = pose(request)
+        plan: Plan | None = None
+        best: SpecPlacements | None = None
+        self._placed.setdefault(graph_module, []).extend(request.specs)
+        try:
+            plan = self.source.plan(problem)
+            best = placed(request, problem, plan)
+        except (ServiceAwayError, NoPlanError) as reason:
+            warnings.warn(f"planned by ExecuTorch itself: {reason}", OwnPlannerWarning, stacklevel=3)
+        if plan is None or best is None or plan.status != "optimal":
+            own = _own(request, graph_module, graph_signature)
+            if best is None or sum(own.bufsizes) < sum(best.bufsizes):
+                plan, best = None, own
+        self.planned.append(Planned(problem, plan, best.bufsizes))
+        return best
+
+
+def _own(request: SpecsRequest, graph_module: Any, graph_signature: Any) -> SpecPlacements:
+    """Plan a request by ExecuTorch's default algorithm."""
+    from executorch.exir.memory_planning import greedy
+
+    specs = list(request.specs)
+    placements = greedy(request.alignment, specs, graph_module, graph_signature, request.padding)
+    places: dict[Spec, Place] = {
+        spec: Place(own_spec.mem_id, own_spec.mem_obj_id, own_spec.mem_offset)
+        for spec, own_spec in placements.spec_dict.items()
+    }
+    return SpecPlacements(places, tuple(placements.bufsizes))

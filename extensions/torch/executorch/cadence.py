@@ -1,0 +1,160 @@
+"""memplan inside of ExecuTorch's Cadence backend: several memories, the fastest first, each with a size.
+
+```python
+ExecutorchBackendConfig(
+    memory_planning_pass=MemplanCadencePlanning(MemoryConfig([...], [...]), CompileMode.DEFAULT, profile="speed")
+)
+```
+
+What the memories are for, the profile says. By default, `balanced`, the last one is as small as can be, and of the
+specs as many bytes as then can be lie in the faster ones.
+Source: pytorch/executorch v1.5.1, backends/cadence/aot/memory_planning_algo.py, memory_constraints.py.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable
+from dataclasses import replace
+from itertools import zip_longest
+from typing import Any
+
+import executorch.backends.cadence.aot.ops_registrations  # noqa: F401  # defines the operators that constraints name
+from executorch.backends.cadence.aot.memory_planning import CadenceMemoryPlanning, PositionBasedGreedyWithHierarchy
+from executorch.backends.cadence.aot.memory_planning_algo import MemoryPlanningAlgo
+from executorch.backends.cadence.aot.utils import MemoryPlanningAlgoFailure
+
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem, Profile
+from memplan.extensions.torch.executorch.algorithm import OwnPlannerWarning, Planned
+from memplan.extensions.torch.executorch.source import HERE, NoPlanError, NothingFitsError, ServiceAwayError, Source
+
+
+class MemplanCadenceAlgorithm(MemoryPlanningAlgo):  # type: ignore[misc]  # the package is untyped
+    """Places all specs of a graph at once: memories that they may be in, pinned ones, and those placed before.
+
+    If the service is away or finds nothing in time, ExecuTorch's own algorithm takes over, with an OwnPlannerWarning.
+    `planned` has what was done.
+    """
+
+    def __init__(self, *arguments: Any, source: Source = HERE, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self.source = source
+        self.planned: list[Planned] = []
+        self._own = PositionBasedGreedyWithHierarchy(*arguments, **named)
+
+    def plan_with_constraints(
+        self,
+        specs: Iterable[Any],
+        graph_module: Any,
+        graph_signature: Any,
+        state: Any,
+        placement_constraints: Any,
+        extra_padding: int = 0,
+    ) -> None:
+        """Place the specs; a spec that is placed relative to another follows it.
+
+        Raises MemoryPlanningAlgoFailure, saying why, where the specs do not fit.
+        """
+        asked = tuple(specs)
+        whole = (asked, graph_module, graph_signature, state, placement_constraints, extra_padding)
+        free = [spec for spec in asked if not placement_constraints.skipped_spec(spec)]
+        try:
+            self.plan(free, *whole[1:])
+        except (ServiceAwayError, NoPlanError) as reason:
+            warnings.warn(f"planned by ExecuTorch itself: {reason}", OwnPlannerWarning, stacklevel=2)
+            self._own.plan_with_constraints(*whole)
+        else:
+            for spec in free:
+                placement_constraints.resolve_relative_loc_constraints(spec)
+
+    def plan(
+        self,
+        specs: Iterable[Any],
+        graph_module: Any,
+        graph_signature: Any,
+        state: Any,
+        placement_constraints: Any,
+        extra_padding: int = 0,
+    ) -> None:
+        """Place specs beside those already placed; if that fails, nothing is changed.
+
+        Raises MemoryPlanningAlgoFailure, ServiceAwayError and NoPlanError.
+        """
+        asked = tuple(specs)
+        taken = tuple(getattr(graph_module, "input_mem_buffer_sizes", None) or ())
+        problem = self._problem(asked, state, placement_constraints, taken)
+        try:
+            plan = self.source.plan(problem)
+        except NothingFitsError as reason:
+            raise MemoryPlanningAlgoFailure(f"memplan: {reason}") from reason
+        self._place(asked, plan, state)
+        state.bufsizes = [max(pair) for pair in zip_longest(state.bufsizes, taken[: len(state.bufsizes)], fillvalue=0)]
+        self.planned.append(Planned(problem, plan, tuple(state.bufsizes)))
+
+    def _problem(self, specs: tuple[Any, ...], state: Any, constraints: Any, taken: tuple[int, ...]) -> Problem:
+        """Return the problem of specs beside those in `state`; submodules have taken the beginning of each memory."""
+        memories = range(1, self.get_num_memories())
+        buffers = [self._free_row(spec, f"spec:{k}", constraints) for k, spec in enumerate(specs)]
+        for q in memories:
+            for k, spec in enumerate(state.allocated_buffers[q]):
+                row = _row(spec, f"placed:{q}:{k}")
+                buffers.append(row | {"pools": [str(q)], "offset": spec.mem_offset})
+        pools = [
+            {
+                "name": str(q),
+                "alignment": self.get_alignment(q),
+                "size": self._usable(q),
+                "reserved": [(0, size) for size in taken[q : q + 1] if size],
+            }
+            for q in memories
+        ]
+        return Problem.model_validate({"buffers": buffers, "pools": pools})
+
+    def _free_row(self, spec: Any, name: str, constraints: Any) -> dict[str, Any]:
+        """Return a spec with the memories that it may use, or with its memory and offset if it is pinned."""
+        pin = constraints.get_absolute_placement_constraint(spec)
+        pools = [
+            str(q)
+            for q in range(1, self.get_num_memories())
+            if self.memory_id_is_valid[q]
+            and not constraints.is_mem_id_in_blocklist(spec, q)
+            and (pin is None or pin.pinned_memory_id == q)
+        ]
+        if not pools:
+            raise MemoryPlanningAlgoFailure(f"memplan: no memory may have {spec}")
+        offset = None if pin is None else pin.offset
+        return _row(spec, name) | {"pools": pools} | ({} if offset is None else {"offset": offset})
+
+    def _usable(self, mem_id: int) -> int:
+        """Return a memory's size up to its last aligned byte, since ExecuTorch also rounds up the end of a spec."""
+        alignment: int = self.get_alignment(mem_id)
+        size: int = self.get_size(mem_id)
+        return size // alignment * alignment
+
+    @staticmethod
+    def _place(specs: tuple[Any, ...], plan: Plan, state: Any) -> None:
+        at = {row.id: row for row in plan.placements}
+        for k, spec in enumerate(specs):
+            place = at[f"spec:{k}"]
+            spec.mem_id, spec.mem_offset = int(place.pool), place.offset
+            state.place_spec(spec)
+
+
+def _row(spec: Any, name: str) -> dict[str, Any]:
+    first, last = spec.lifetime
+    return {"id": name, "size": spec.allocated_memory, "start": first, "end": last + 1}
+
+
+class MemplanCadencePlanning(CadenceMemoryPlanning):  # type: ignore[misc]  # the package is untyped
+    """CadenceMemoryPlanning with memplan's algorithm: for `memory_planning_pass`.
+
+    `profile` is `speed`, `balanced` or `size`; None is the profile of the source.
+    """
+
+    def __init__(
+        self, memory_config: Any, mode: Any, *, source: Source = HERE, profile: Profile | None = None, **named: Any
+    ) -> None:
+        super().__init__(memory_config, mode, 0, **named)
+        source = source if profile is None else replace(source, profile=profile)
+        self.algo = MemplanCadenceAlgorithm(memory_config, mode, source=source, **named)

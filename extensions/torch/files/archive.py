@@ -1,0 +1,250 @@
+"""Exported programs of PyTorch in a file, `.pt2`, as `torch.export.save` writes it: a ZIP archive with JSON in it.
+
+Only that JSON is read: the graph, its signature and the metadata of tensors. Weights stay in the archive, and nothing
+of it is run or unpickled. The nodes become those that the reader of graphs in memory knows; which operators return
+views, or change what they are given, is a table here, as their schemas are not in the file.
+Source: torch 2.13, torch/_export/serde/schema.py (8.17); docs.pytorch.org, PT2 Archive Spec.
+"""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from collections.abc import Iterator, Mapping, Sequence
+from types import SimpleNamespace
+from typing import Any
+
+from memplan.planner.errors import MAX_SHOWN, FormatError, OptionError, shown
+from memplan.planner.formats.memplan_json import parse
+from memplan.planner.model.rows import MAX_BYTES
+from memplan.planner.operations.graph_facts import bits_of
+from memplan.extensions.shapes.symbols.space import SymbolRange
+from memplan.planner.foreign.imported import Imported, OpenSizesError
+from memplan.planner.foreign.model_options import ModelOptions
+from memplan.extensions.torch.files.fx import read_graph
+from memplan.extensions.torch.files.sizes import names_in, size_of
+
+_MOST_BYTES = 1 << 28
+"""The largest JSON that is read."""
+_FIRST_TYPES = "uint8 int8 int16 int32 int64 float16 float32 float64 complex32 complex64 complex128 bool bfloat16"
+_LAST_TYPES = "uint16 float8_e4m3fn float8_e5m2 float8_e4m3fnuz float8_e5m2fnuz"
+_DTYPES = dict(enumerate(_FIRST_TYPES.split(), 1)) | dict(enumerate(_LAST_TYPES.split(), 28))
+"""Maps a ScalarType to the name of a type."""
+_VIEWS = """
+_reshape_alias alias as_strided detach diagonal expand expand_as flatten movedim narrow permute reshape select slice
+squeeze swapaxes t transpose unfold unsqueeze view view_as view_as_complex view_as_real
+""".split()  # noqa: SIM905
+_LISTS_OF_VIEWS = ("chunk", "split", "split_with_sizes", "tensor_split", "unbind")
+_BY_CHANCE = ("bernoulli", "dropout", "multinomial", "native_dropout", "normal", "rand", "randint", "randn", "randperm")
+_CONSTANTS = ("parameter", "buffer", "tensor_constant")
+
+
+def read(data: bytes, options: ModelOptions) -> Imported:
+    """Read a program; raises FormatError, and OptionError for dimensions that it does not have."""
+    program = _object(parse(_json(data)), "graph_module")
+    graph = _Graph(_object(program, "graph"), options.sizes)
+    specs = _rows(_object(program, "signature"), "input_specs")
+    held = (spec[kind] for spec in specs if isinstance(spec, dict) for kind in _CONSTANTS if kind in spec)
+    constants = {name for row in held for name in _names(_object(row, "arg"))}
+    return read_graph(SimpleNamespace(graph=SimpleNamespace(nodes=graph.nodes)), options, constants)
+
+
+def symbols(data: bytes) -> dict[str, SymbolRange]:
+    """Return the symbols in a program's sizes, with their ranges; raises FormatError."""
+    program = _object(parse(_json(data)), "graph_module")
+    constraints = parse(_json(data)).get("range_constraints", {})
+    return {
+        name: _range(constraints.get(name))
+        for name in sorted(_named(_object(_object(program, "graph"), "tensor_values")))
+    }
+
+
+def _range(row: Any) -> SymbolRange:
+    """Return a symbol's range as the program states it, or all values from 1."""
+    ends = [row.get(name) if isinstance(row, dict) else None for name in ("min_val", "max_val")]
+    low, high = (each if isinstance(each, int) and 0 <= each < MAX_BYTES else None for each in ends)
+    return SymbolRange(min=1 if low is None else low, max=high)
+
+
+def _json(data: bytes) -> bytes:
+    """Return the program's JSON in an archive."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            names = [info for info in archive.infolist() if _is_program(info.filename)]
+            if len(names) != 1:
+                listed = ", ".join(info.filename for info in names[:MAX_SHOWN]) or "none"
+                raise FormatError(f"archive: must have one program, as models/NAME.json, got {listed}")
+            if names[0].file_size > _MOST_BYTES:
+                raise FormatError(f"{names[0].filename}: must have at most {_MOST_BYTES} bytes, got more")
+            return archive.read(names[0])
+    except (zipfile.BadZipFile, NotImplementedError, ValueError, OSError, EOFError, RuntimeError) as error:
+        raise FormatError(f"archive: must be a ZIP archive that is whole, got {shown(str(error))}") from None
+
+
+def _is_program(name: str) -> bool:
+    parts = name.split("/")
+    return parts[-1] == "serialized_exported_program.json" or (parts[-2:-1] == ["models"] and name.endswith(".json"))
+
+
+class _Tensor:
+    """A tensor's metadata in the form that the reader of torch.fx expects."""
+
+    def __init__(self, row: Mapping[str, Any], dims: Mapping[str, int], path: str) -> None:
+        if type(row.get("dtype")) is not int or row["dtype"] not in _DTYPES:
+            raise FormatError(f"{path}.dtype: must be a type of torch, got {shown(row.get('dtype'))}")
+        self.dtype = f"torch.{_DTYPES[row['dtype']]}"
+        self.shape, self._strides = (tuple(size_of(dim, dims) for dim in _rows(row, k)) for k in ("sizes", "strides"))
+
+    def element_size(self) -> int:
+        """Return the bytes of an element."""
+        return (bits_of(self.dtype.removeprefix("torch.")) or 32) // 8
+
+    def is_contiguous(self) -> bool:
+        """Return True if the elements are in the order of the axes."""
+        step = 1
+        for size, stride in zip(reversed(self.shape), reversed(self._strides), strict=False):
+            if size != 1 and stride != step:
+                return False
+            step *= max(1, size)
+        return True
+
+
+class _Operator:
+    """An operator, with the views and in-place changes that its name implies."""
+
+    def __init__(self, target: str, names: Sequence[str]) -> None:
+        space, _, rest = target.partition(".")
+        base, _, overload = rest.partition(".")
+        self.text, self.tags = target, ("nondeterministic_seeded",) if base in _BY_CHANCE else ()
+        changes = names[:1] if base.endswith("_") and not base.endswith("__") else ["out"] if overload == "out" else []
+        is_view = space == "aten" and (base in _VIEWS or base in _LISTS_OF_VIEWS)
+        several = {"*"} if base in _LISTS_OF_VIEWS else {"a"}
+        own = SimpleNamespace(before_set={"a"}, after_set=several, is_write=bool(changes))
+        aliased = changes or (names[:1] if is_view else [])
+        arguments = [
+            SimpleNamespace(name=name, kwarg_only=False, alias_info=own if name in aliased else None) for name in names
+        ]
+        back = SimpleNamespace(before_set=set() if base in _LISTS_OF_VIEWS else {"a"}) if aliased else None
+        returns = [SimpleNamespace(alias_info=back)]
+        self._schema = SimpleNamespace(name=f"{space}::{base}", arguments=arguments, returns=returns)
+
+    def __str__(self) -> str:
+        return self.text
+
+
+class HigherOrderOperator(_Operator):
+    """An operator that runs graphs of its own; the class has torch's name for it."""
+
+
+class _Node:
+    """A node with the attributes of a torch.fx node."""
+
+    def __init__(self, name: str, op: str, target: Any, args: Sequence[Any], value: Any) -> None:
+        self.name, self.op, self.target, self.args, self.meta = name, op, target, tuple(args), {"val": value}
+        self.kwargs: dict[str, Any] = {}
+        flat = (one for arg in args for one in (arg if isinstance(arg, list) else [arg]))
+        self.all_input_nodes = list(dict.fromkeys(one for one in flat if isinstance(one, _Node)))
+
+
+def getitem() -> None:
+    """Stand for the item of a list; the reader of torch.fx recognizes this name."""
+
+
+class _Graph:
+    """A graph of the file as nodes that the reader of torch.fx reads."""
+
+    def __init__(self, graph: Mapping[str, Any], dims: Mapping[str, int]) -> None:
+        self.values, self.dims = _object(graph, "tensor_values"), dims
+        _request_dims(self.values, dims)
+        self.nodes: list[_Node] = []
+        self.of: dict[str, _Node] = {}
+        for row in _rows(graph, "inputs"):
+            for name in _names(row):
+                self._add(name, _Node(name, "placeholder", None, (), self._value(name)))
+        for k, row in enumerate(_rows(graph, "nodes")):
+            self._call(row, f"nodes[{k}]")
+        outputs = [self._known(name, "outputs") for row in _rows(graph, "outputs") for name in _names(row)]
+        self.nodes.append(_Node("output", "output", None, outputs, None))
+
+    def _call(self, row: Any, path: str) -> None:
+        target = str(row.get("target") if isinstance(row, dict) else "").removeprefix("torch.ops.")
+        inputs = _rows(row, "inputs")
+        arguments = [self._argument(one, path) for one in inputs]
+        outputs = [name for one in _rows(row, "outputs") for name in _names(one)]
+        kind = HigherOrderOperator if target.startswith("higher_order") else _Operator
+        what = kind(target, [str(one.get("name")) for one in inputs])
+        values = [self._value(name) for name in outputs]
+        if len(outputs) == 1:
+            self._add(outputs[0], _Node(outputs[0], "call_function", what, arguments, values[0]))
+            return
+        whole = _Node(f"{path} {target}", "call_function", what, arguments, values)
+        self.nodes.append(whole)
+        for k, (name, value) in enumerate(zip(outputs, values, strict=True)):
+            self._add(name, _Node(name, "call_function", getitem, (whole, k), value))
+
+    def _add(self, name: str, node: _Node) -> None:
+        if name in self.of:
+            raise FormatError(f"nodes: must make each value once, got {shown(name)} again")
+        self.of[name] = node
+        self.nodes.append(node)
+
+    def _known(self, name: str, path: str) -> _Node:
+        if name not in self.of:
+            raise FormatError(f"{path}: must read what was made before, got {shown(name)}")
+        return self.of[name]
+
+    def _value(self, name: str) -> _Tensor | None:
+        row = self.values.get(name)
+        return _Tensor(row, self.dims, f"tensor_values.{shown(name)}") if isinstance(row, dict) else None
+
+    def _argument(self, row: Any, path: str) -> Any:
+        """Return an argument as a node, a list of nodes or a plain value; None if the reader does not need it."""
+        arg = _object(row, "arg")
+        kind, value = next(iter(arg.items()), ("", None))
+        if "tensor" in kind or "sym_" in kind:
+            values = [self._known(name, path) for name in _names(arg) if name in self.values or "tensor" in kind]
+            return values if kind.endswith("s") else next(iter(values), None)
+        plain = ("as_int", "as_ints", "as_float", "as_floats", "as_bool", "as_bools", "as_string")
+        return tuple(value) if kind in plain and isinstance(value, list) else value if kind in plain else None
+
+
+def _names(row: Any) -> Iterator[str]:
+    """Yield the names of values in an argument, also those in lists."""
+    if isinstance(row, list):
+        for one in row:
+            yield from _names(one)
+    elif isinstance(row, dict):
+        for key, value in row.items():
+            if key in ("name", "as_name") and isinstance(value, str):
+                yield value
+            elif key.startswith(("as_tensor", "as_optional", "as_nested", "as_sym", "as_custom", "as_token")):
+                yield from _names(value)
+
+
+def _named(values: Mapping[str, Any]) -> set[str]:
+    return {name for row in values.values() for dim in _rows(row, "sizes") for name in names_in(dim)}
+
+
+def _request_dims(values: Mapping[str, Any], dims: Mapping[str, int]) -> None:
+    """Raise FormatError that lists all dimensions without sizes, or OptionError for unknown dimensions."""
+    names_of_dims = _named(values)
+    if unknown := [name for name in dims if name not in names_of_dims]:
+        names = ", ".join(sorted(names_of_dims)[:MAX_SHOWN]) or "none"
+        raise OptionError.of("dims", f"must be a dimension that the program names ({names}), got {shown(unknown[0])}")
+    if missing := sorted(names_of_dims.difference(dims))[:MAX_SHOWN]:
+        got = ", ".join(f"dimension {shown(name)}" for name in missing)
+        raise OpenSizesError(f"inputs: must have sizes, got {got} open", dict.fromkeys(missing, 1))
+
+
+def _object(row: Any, name: str) -> Mapping[str, Any]:
+    value = row.get(name) if isinstance(row, dict) else None
+    if not isinstance(value, dict):
+        raise FormatError(f"{name}: must be an object, got {shown(value)}")
+    return value
+
+
+def _rows(row: Any, name: str) -> list[Any]:
+    rows_of_name = row.get(name) if isinstance(row, dict) else None
+    if not isinstance(rows_of_name, list):
+        raise FormatError(f"{name}: must be a list, got {shown(rows_of_name)}")
+    return rows_of_name

@@ -1,0 +1,334 @@
+"""A simulation of torch's caching allocator for CUDA by its rules: the memory that a step requests from the driver.
+
+Sizes are rounded to 512 bytes. Requests of at most 1 MiB are served from segments of 2 MiB, others from segments of
+20 MiB, or of their own size where they need 10 MiB and more, rounded to 2 MiB. The free block of the stream that fits
+best is taken, and split where enough is left; what is freed is joined with free neighbours. Segments stay reserved
+until the driver has no more, when all free ones are given back, but those of private pools, which CUDA graphs use.
+With expandable segments, blocks grow into pages that are mapped when they are needed. What settings change is in
+`allocator_settings`. Rules as of torch 2.13: c10/cuda/CUDACachingAllocator.cpp.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field
+
+from memplan.planner.errors import MemplanError
+from memplan.extensions.torch.files.allocator_settings import ROUNDING, AllocatorSettings
+
+MIB = 1 << 20
+SMALL, SMALL_SEGMENT = MIB, 2 * MIB
+"""The largest size that is served from small segments, and the size of these segments."""
+LARGE_SEGMENT, OWN_SEGMENT, OWN_ROUNDING = 20 * MIB, 10 * MIB, 2 * MIB
+"""The size of a segment for several blocks, the least size that gets its own segment, and the multiple it is rounded
+to.
+"""
+_FIRST_ADDRESS, _ADDRESS_SPACE = 1 << 50, 1 << 44
+"""The lowest address of segments, above any that a driver gives, and the most bytes of an expandable segment."""
+
+
+class OutOfMemoryError(MemplanError):
+    """No free block fits the request, and the driver has no more memory."""
+
+
+@dataclass(slots=True, eq=False)
+class Block:
+    """A range of the segment at `base`, linked to its neighbours; unmapped blocks take no memory."""
+
+    address: int
+    size: int
+    pool: BlockPool
+    base: int
+    previous: Block | None = None
+    next: Block | None = None
+    is_free: bool = True
+    is_mapped: bool = True
+    freed_at: int = 0
+
+
+@dataclass(slots=True, eq=False)
+class BlockPool:
+    """The free blocks of a stream for small or for large requests: mapped ones by size, unmapped ones by address."""
+
+    is_small: bool
+    is_private: bool = False
+    free: list[tuple[int, int]] = field(default_factory=list)
+    at: dict[int, Block] = field(default_factory=dict)
+    unmapped: dict[int, Block] = field(default_factory=dict)
+
+    def add(self, block: Block) -> None:
+        """Make a block available for requests."""
+        block.is_free = True
+        if block.is_mapped:
+            self.at[block.address] = block
+            insort(self.free, (block.size, block.address))
+        else:
+            self.unmapped[block.address] = block
+
+    def remove(self, block: Block) -> None:
+        """Make a block unavailable for requests."""
+        if block.is_mapped:
+            del self.free[bisect_left(self.free, (block.size, block.address))]
+            del self.at[block.address]
+        else:
+            del self.unmapped[block.address]
+
+
+class CachingAllocator:
+    """A simulation of torch's caching allocator, optionally within a capacity in bytes.
+
+    `reserved` are the bytes of all segments now, `peak` the most that they were; `segments` has the size of each that
+    is not expandable, by its address. `driver` says where a segment lies; where it does not, they follow each other.
+    """
+
+    def __init__(
+        self,
+        capacity: int | None = None,
+        settings: AllocatorSettings | None = None,
+        driver: Callable[[int], int | None] = lambda size: None,
+    ) -> None:
+        self.capacity, self.settings = capacity, settings or AllocatorSettings()
+        self.expandable, self._unsplit = self.settings.expandable, self.settings.max_split_size or 1 << 63
+        self.reserved = self.peak = 0
+        self.segments: dict[int, int] = {}
+        self._driver, self._end = driver, _FIRST_ADDRESS
+        self._pools: dict[tuple[int, bool, Hashable], BlockPool] = {}
+        self._searches = 0
+
+    def malloc(self, size: int, stream: int = 0, private: Hashable = None) -> Block:
+        """Allocate a block, from the private pool if one is named; raises OutOfMemoryError."""
+        rounded = self.settings.rounded(size)
+        pool = self.pool(stream, rounded <= SMALL, private)
+        self._searches += not pool.is_small and not pool.is_private
+        block = self._best(pool, rounded)
+        if block is None:
+            self._collect()
+            block = self._requested(pool, rounded)
+        if block is None and self._release_unsplit(pool, rounded):
+            block = self._requested(pool, rounded)
+        if block is None:
+            self.release_free()
+            block = self._requested(pool, rounded)
+        if block is None:
+            raise OutOfMemoryError(f"capacity: must be enough for {rounded} bytes beside {self.reserved} reserved")
+        if self._is_split(pool, rounded, block.size - rounded):
+            self._offer(_split(block, rounded))
+        block.is_free = False
+        return block
+
+    def _is_split(self, pool: BlockPool, size: int, rest: int) -> bool:
+        """Return True if the rest of a block is large enough to be split off."""
+        if pool.is_small or self.expandable:
+            return rest >= ROUNDING
+        return rest > SMALL and size < self._unsplit
+
+    def _offer(self, block: Block) -> None:
+        block.freed_at = self._searches
+        block.pool.add(block)
+
+    def free(self, block: Block) -> None:
+        """Free a block; requests of the same stream may use it at once."""
+        self._offer(_joined(block))
+
+    def adopt(self, address: int, size: int, pool: BlockPool, given: Sequence[tuple[int, int]]) -> list[Block]:
+        """Add an existing segment with its allocated blocks, given by address and size; return these blocks."""
+        rest, blocks = self._segment(address, size, pool), list[Block]()
+        for start, length in sorted(given):
+            if start > rest.address:
+                gap, rest = rest, _split(rest, start - rest.address)
+                self._offer(gap)
+            blocks.append(rest)
+            rest.is_free = False
+            if self._is_split(pool, length, rest.size - length):
+                rest = _split(rest, length)
+        if rest.is_free:
+            self._offer(rest)
+        return blocks
+
+    def pool(self, stream: int, is_small: bool, private: Hashable = None) -> BlockPool:
+        """Return the pool for requests of a stream."""
+        key = stream, is_small, private
+        return self._pools.setdefault(key, BlockPool(is_small, is_private=private is not None))
+
+    def release_free(self) -> None:
+        """Return all free segments, and free pages of expandable ones, to the driver, as `empty_cache` does."""
+        for pool in self._pools.values():
+            for block in [] if pool.is_private else list(pool.at.values()):
+                if self.expandable:
+                    self._unmap(pool, block)
+                elif block.previous is None and block.next is None:
+                    self._release(block)
+
+    def _release(self, block: Block) -> None:
+        """Return a free segment to the driver."""
+        block.pool.remove(block)
+        self.reserved -= self.segments.pop(block.address)
+
+    def _release_unsplit(self, pool: BlockPool, size: int) -> bool:
+        """Return unsplit free blocks of a stream to the driver: one that is large enough, else the largest ones."""
+        wanted = max(size, self._unsplit)
+        rows = pool.free[bisect_left(pool.free, (self._unsplit, 0)) :]
+        if self.settings.max_split_size is None or self.expandable or sum(length for length, _ in rows) < wanted:
+            return False
+        enough = bisect_left(rows, (wanted, 0))
+        for length, address in rows[enough : enough + 1] or reversed(rows):
+            self._release(pool.at[address])
+            wanted -= length
+            if wanted <= 0:
+                break
+        return True
+
+    def _collect(self) -> None:
+        """Return free segments of average age and more to the driver until at most the threshold is reserved."""
+        wanted = self.reserved - int(self.settings.threshold * (self.capacity or 0))
+        if self.capacity is None or not self.settings.threshold or self.expandable:
+            return
+        pools = [pool for pool in self._pools.values() if not pool.is_small and not pool.is_private]
+        free = [block for pool in pools for block in pool.at.values() if block.previous is None and block.next is None]
+        while wanted > 0 and free:
+            mean = sum(self._searches - block.freed_at for block in free) / len(free)
+            old = [block for block in free if self._searches - block.freed_at >= mean]
+            free = [block for block in free if self._searches - block.freed_at < mean]
+            for block in old:
+                wanted -= block.size
+                self._release(block)
+
+    def _best(self, pool: BlockPool, size: int) -> Block | None:
+        """Take the smallest free block that fits, the lowest of equal ones. Expandable ones count at full size."""
+        k = bisect_left(pool.free, (size, 0))
+        if k == len(pool.free):
+            return None
+        if self.expandable:
+            while k + 1 < len(pool.free) and _growable(pool.at[pool.free[k + 1][1]]) < _growable(
+                pool.at[pool.free[k][1]]
+            ):
+                k += 1
+        length, address = pool.free[k]
+        if length >= (self._unsplit if size < self._unsplit else size + LARGE_SEGMENT):
+            return None  # a block that cannot be split serves only requests of nearly its size
+        block = pool.at[address]
+        pool.remove(block)
+        return block
+
+    def _requested(self, pool: BlockPool, size: int) -> Block | None:
+        """Return a block from a new segment, or None if that would exceed the capacity."""
+        if self.expandable:
+            return self._grown(pool, size)
+        length = SMALL_SEGMENT if pool.is_small else LARGE_SEGMENT
+        if size >= OWN_SEGMENT:
+            length = _rounded(size, OWN_ROUNDING)
+        return self._segment(self._address(length), length, pool) if self._has_left(length) else None
+
+    def _has_left(self, length: int) -> bool:
+        return self.capacity is None or self.reserved + length <= self.capacity
+
+    def _segment(self, address: int, length: int, pool: BlockPool) -> Block:
+        self.segments[address] = length
+        self._reserve(length)
+        return Block(address, length, pool, address)
+
+    def _reserve(self, length: int) -> None:
+        self.reserved += length
+        self.peak = max(self.peak, self.reserved)
+
+    def _address(self, length: int) -> int:
+        if (address := self._driver(length)) is None:
+            address, self._end = self._end, self._end + _rounded(length, OWN_ROUNDING)
+        return address
+
+    def _grown(self, pool: BlockPool, size: int) -> Block | None:
+        """Map pages from the lowest free end of an expandable segment until the block has the size."""
+        ends = (_with_free_before(pool.unmapped[address]) for address in sorted(pool.unmapped))
+        block = next((block for block in ends if _free_from(block) >= size), None)
+        if block is None:
+            base = self._address(_ADDRESS_SPACE)
+            block = Block(base, _ADDRESS_SPACE, pool, base, is_mapped=False)
+            pool.add(block)
+        while not block.is_mapped or block.size < size:
+            hole = block.next if block.is_mapped else block
+            assert hole is not None  # the bytes behind the block are free
+            wanted = size - (block.size if block.is_mapped else 0)
+            length = min(hole.size, _rounded(wanted, _page(pool)))
+            if not self._has_left(length):
+                return None
+            pool.remove(hole)
+            if length < hole.size:
+                pool.add(_split(hole, length))
+            hole.is_mapped = True
+            self._reserve(length)
+            block = _joined(hole)
+            pool.add(block)
+        pool.remove(block)
+        return block
+
+    def _unmap(self, pool: BlockPool, block: Block) -> None:
+        """Unmap the whole pages within a free block."""
+        page = _page(pool)
+        first = block.base + _rounded(block.address - block.base, page)
+        last = block.base + (block.address + block.size - block.base) // page * page
+        if first >= last:
+            return
+        pool.remove(block)
+        if first > block.address:
+            before, block = block, _split(block, first - block.address)
+            pool.add(before)
+        if last < block.address + block.size:
+            pool.add(_split(block, last - block.address))
+        block.is_mapped = False
+        self.reserved -= block.size
+        pool.add(_joined(block))
+
+
+def _rounded(size: int, step: int) -> int:
+    return -(-size // step) * step
+
+
+def _page(pool: BlockPool) -> int:
+    return SMALL_SEGMENT if pool.is_small else LARGE_SEGMENT
+
+
+def _split(block: Block, size: int) -> Block:
+    """Shorten a block to a size and return the rest, which is not yet in a pool."""
+    rest = Block(
+        block.address + size, block.size - size, block.pool, block.base, block, block.next, is_mapped=block.is_mapped
+    )
+    if rest.next is not None:
+        rest.next.previous = rest
+    block.size, block.next = size, rest
+    return rest
+
+
+def _joined(block: Block) -> Block:
+    """Merge a block outside all pools with free neighbours of the same state, mapped or unmapped."""
+    before, after = block.previous, block.next
+    if before is not None and before.is_free and before.is_mapped == block.is_mapped:
+        block.pool.remove(before)
+        block.address, block.size, block.previous = before.address, block.size + before.size, before.previous
+        if block.previous is not None:
+            block.previous.next = block
+    if after is not None and after.is_free and after.is_mapped == block.is_mapped:
+        block.pool.remove(after)
+        block.size, block.next = block.size + after.size, after.next
+        if block.next is not None:
+            block.next.previous = block
+    return block
+
+
+def _growable(block: Block) -> int:
+    """Return the bytes that a block can grow to: its own and the unmapped ones behind it."""
+    return block.size + (block.next.size if block.next is not None and not block.next.is_mapped else 0)
+
+
+def _with_free_before(block: Block) -> Block:
+    """Return the free block directly before an unmapped one; if there is none, the unmapped block itself."""
+    before = block.previous
+    return before if before is not None and before.is_free else block
+
+
+def _free_from(block: Block | None) -> int:
+    """Return the free bytes from a block up to the next allocated one."""
+    total = 0
+    while block is not None and block.is_free:
+        total, block = total + block.size, block.next
+    return total

@@ -1,0 +1,93 @@
+"""Facts that PyTorch graphs state about values and operations, apart from bytes and order.
+
+Source: torch 2.13, aten's native_functions.yaml; FunctionSchema.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from memplan.planner.operations.graph_facts import Attribute, OperationFacts, TensorFacts, bits_of
+from memplan.planner.foreign.aten import kind_of_aten
+from memplan.planner.foreign.vocabulary import plain_attributes
+
+_WINDOWS = {"max_pool2d_with_indices", "max_pool2d", "avg_pool2d"}
+_ATTRIBUTES = {"stride": "strides", "kernel_size": "kernel", "dilation": "dilations", "dim": "axis"}
+_BY_CHANCE = "nondeterministic_seeded"
+
+
+def node_facts(node: Any, k: int) -> OperationFacts:
+    """Return the facts about node number k of a torch.fx graph."""
+    schema = getattr(node.target, "_schema", None)
+    name = schema.name if schema is not None else ""
+    attributes = plain_attributes(_given(node, schema))
+    kind = kind_of_aten(name)
+    if name == "aten::convolution":
+        kind, attributes = _convolution(node, attributes)
+    elif name.rpartition("::")[2] in _WINDOWS:
+        attributes = _window(attributes)
+    elif kind == "pad":
+        attributes = _by_axes(node, attributes)
+    return OperationFacts(str(node.name), kind, attributes, (k,))
+
+
+def draws(node: Any) -> bool:
+    """Return True if an operation draws random numbers, according to its tags."""
+    return any(str(getattr(tag, "name", tag)) == _BY_CHANCE for tag in getattr(node.target, "tags", ()))
+
+
+def value_facts(name: str, value: Any, shape: Sequence[int]) -> TensorFacts:
+    """Return the facts about one of a node's values, whose dimensions are known."""
+    dtype = str(getattr(value, "dtype", "")).removeprefix("torch.")
+    return TensorFacts(name=name or None, shape=tuple(shape), dtype=dtype if dtype and bits_of(dtype) else None)
+
+
+def _given(node: Any, schema: Any) -> Iterator[tuple[str, object]]:
+    for k, argument in enumerate(schema.arguments if schema is not None else ()):
+        if k < len(node.args) and not argument.kwarg_only:
+            value = node.args[k]
+        elif argument.name in node.kwargs:
+            value = node.kwargs[argument.name]
+        else:
+            value = getattr(argument, "default_value", None)
+        yield _ATTRIBUTES.get(argument.name, argument.name), value
+
+
+def _window(attributes: dict[str, Attribute]) -> dict[str, Attribute]:
+    """Return the attributes of a pooling, with a single number for both axes repeated."""
+    window = dict(attributes)
+    kernel, pads = _both(window.get("kernel"), 1), _both(window.pop("padding", None), 0)
+    window |= {"kernel": kernel, "strides": _both(window.get("strides"), 1) if window.get("strides") else kernel}
+    return {**window, "dilations": _both(window.get("dilations"), 1), "pads": (*pads, *pads), "layout": "NCHW"}
+
+
+def _by_axes(node: Any, attributes: Mapping[str, Attribute]) -> dict[str, Attribute]:
+    """Return the attributes of a pad by axes; its list begins with both sides of the last axis."""
+    others = {name: value for name, value in attributes.items() if name != "pad"}
+    pad, value = attributes.get("pad"), getattr(node.args[0], "meta", {}).get("val")
+    if not isinstance(pad, tuple) or value is None or len(pad) % 2 or len(pad) > 2 * len(value.shape):
+        return others
+    rest = (0,) * (len(value.shape) - len(pad) // 2)
+    return others | {"pads": (*rest, *pad[-2::-2], *rest, *pad[::-2])}
+
+
+def _both(value: Attribute | None, default: int) -> tuple[int | float, ...]:
+    """Return an attribute for rows and columns, which one number may stand for."""
+    listed = value if isinstance(value, tuple) and value else (value if isinstance(value, int) else default,)
+    return listed * 2 if len(listed) == 1 else listed
+
+
+def _convolution(node: Any, attributes: Mapping[str, Attribute]) -> tuple[str | None, dict[str, Attribute]]:
+    image, weight = (getattr(node.args[k], "meta", {}).get("val") for k in (0, 1))
+    padding, groups = attributes.get("padding"), attributes.get("groups")
+    if weight is None or image is None or not isinstance(padding, tuple):
+        return None, dict(attributes)
+    kernel = tuple(int(size) for size in weight.shape[2:])
+    plain = {name: attributes[name] for name in ("strides", "dilations", "groups") if name in attributes}
+    fields: dict[str, Attribute] = {**plain, "kernel": kernel, "pads": (*padding, *padding), "layout": "NCHW"}
+    word = f"conv{len(kernel)}d"
+    if attributes.get("transposed"):
+        return f"{word}_transpose", fields
+    is_depthwise = isinstance(groups, int) and 1 < groups == image.shape[1] and weight.shape[1] == 1
+    return f"depthwise_{word}" if is_depthwise else word, fields

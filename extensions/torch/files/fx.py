@@ -1,0 +1,225 @@
+"""Graphs of PyTorch that are in memory: torch.fx graph modules, AOT training graphs, exported programs.
+
+Every tensor that an operation makes is a buffer, its lifetime by the order of the nodes. A view, as the schema of its
+operation says, has the storage of what it looks at, and so have tensors that are changed in place. What an operation
+needs for itself, and what is inside of operations of higher order (cond, map), is not in the graph, nor in the problem.
+Buffers are aligned to 64 bytes, as PyTorch's allocator on CPUs does. Nothing here imports torch.
+Source: torch 2.13, torch/fx/node.py, torch/export/graph_signature.py, and FunctionSchema's alias_info.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import replace
+from math import prod
+from typing import Any
+
+from memplan.planner.errors import FormatError, shown
+from memplan.planner.model.finding import MAX_LISTED, Finding
+from memplan.planner.foreign.draft import Kind, OperationsDraft
+from memplan.planner.foreign.imported import Imported, ViewFacts, sized
+from memplan.planner.foreign.model_options import ModelOptions
+from memplan.extensions.torch.files.facts import draws, node_facts, value_facts
+
+ALIGNMENT = 64
+_IN_PLACE_OF_MODEL = ("PARAMETER", "BUFFER", "CONSTANT_TENSOR")
+"""Kinds of inputs of an exported program that are part of the model."""
+_HIGHER_ORDER = "HigherOrderOperator"
+_RESHAPE = {"aten::reshape", "aten::reshape_as", "aten::flatten"}
+_MAY_COPY = _RESHAPE | {"aten::contiguous", "aten::to", "aten::type_as"}
+"""Operations that return either a view or a copy."""
+
+
+def read_exported(program: Any, options: ModelOptions | None = None) -> Imported:
+    """Read a torch.export.ExportedProgram; parameters and buffers are constants. Raises FormatError."""
+    inputs = program.graph_signature.input_specs
+    constants = {row.arg.name for row in inputs if row.kind.name in _IN_PLACE_OF_MODEL}
+    return read_graph(program.graph_module, options, constants)
+
+
+def read_graph(module: Any, options: ModelOptions | None = None, constants: Collection[str] = ()) -> Imported:
+    """Read a torch.fx.GraphModule whose nodes have their values in `meta["val"]`; raises FormatError.
+
+    `constants` are the names of the placeholders outside of the plan: parameters and buffers.
+    """
+    graph = _Graph(module.graph, options or ModelOptions(), constants)
+    for k, node in enumerate(module.graph.nodes):
+        graph.add(node, k)
+    views = ViewFacts(len(graph.views), sum(graph.views)) if graph.options.views == "alias" else graph.draft.views
+    return replace(graph.draft.imported(graph.opaque[:MAX_LISTED]), views=views)
+
+
+class _Graph:
+    """Builds the operations of a graph: `names` has, for each tensor of each node, the buffer it is in."""
+
+    def __init__(self, graph: Any, options: ModelOptions, constants: Collection[str]) -> None:
+        self.options = options
+        self.constants = constants
+        self.changed = {other for node in graph.nodes if node.op == "call_function" for other in changed_by(node)}
+        self.names: dict[Any, tuple[str | None, ...]] = {}
+        self.views: list[int] = []
+        self.opaque: list[Finding] = []
+        self.results: dict[str, None] = {}
+        self.draft = OperationsDraft(None, (), options, options.alignment or ALIGNMENT)
+
+    def add(self, node: Any, k: int) -> None:
+        """Add node number k."""
+        if node.op == "placeholder":
+            self._placeholder(node)
+        elif node.op == "get_attr":
+            self.names[node] = self._declared(node, "constant")
+        elif node.op == "output":
+            self._output(node)
+        elif is_getitem(node):
+            self._getitem(node)
+        elif node.op == "call_function":
+            with self.draft.drawing(node_facts(node, k), has_effects=draws(node) or _is_higher_order(node)):
+                self._operation(node)
+        else:
+            rule = "must be a placeholder, get_attr, call_function or output: export the model first"
+            raise FormatError(f"node {shown(node.name)}: {rule}, got {shown(node.op)}")
+
+    def _placeholder(self, node: Any) -> None:
+        kind: Kind = "constant" if node.name in self.constants else "param"
+        self.names[node] = self._declared(node, "persistent" if kind == "constant" and node in self.changed else kind)
+
+    def _getitem(self, node: Any) -> None:
+        source, index = node.args
+        items = self.names[source]
+        self.names[node] = (items[index],) if isinstance(index, int) and index < len(items) else ()
+
+    def _operation(self, node: Any) -> None:
+        reads = self._read(node)
+        if _is_higher_order(node):
+            message = f"node {shown(node.name)}: what {node.target} needs inside is not in the problem"
+            self.opaque.append(Finding("not-looked-into", message))
+        values = values_of(node)
+        bases = [self._base(source) for source in storages_of(node, len(values))]
+        for_itself = self.options.views == "separate"
+        changed = [name for name in map(self._base, changed_by(node)) if name and not self.draft.is_constant(name)]
+        names: list[str | None] = []
+        for k, (value, base) in enumerate(zip(values, bases, strict=True)):
+            if base is None or (for_itself and base not in changed):
+                names.append(self._declare(node, value, k, len(values)))
+            else:
+                names.append(base)
+                self.views += [] if base in changed else [self._size(node, value)]
+        self.names[node] = tuple(names)
+        made = [name for name in names if name is not None and name not in bases]
+        if made or changed or not names:
+            self.draft.operation(str(node.target), reads, dict.fromkeys((*made, *changed)))
+
+    def _output(self, node: Any) -> None:
+        for source in node.all_input_nodes:
+            for name in self.names[source]:
+                if name is not None and not self.draft.is_constant(name):
+                    self.results[name] = None
+        self.draft.results = tuple(self.results)
+
+    def _read(self, node: Any) -> list[str]:
+        names = (name for source in node.all_input_nodes for name in self.names[source] if name is not None)
+        return list(dict.fromkeys(names))
+
+    def _base(self, source: Any) -> str | None:
+        """Return the one buffer of a node's tensor; None for lists and for values that are no tensor."""
+        names = self.names.get(source, ())
+        return names[0] if len(names) == 1 else None
+
+    def _declared(self, node: Any, kind: Kind) -> tuple[str | None, ...]:
+        values = values_of(node)
+        return tuple(self._declare(node, value, k, len(values), kind) for k, value in enumerate(values))
+
+    def _declare(self, node: Any, value: Any, k: int, count: int, kind: Kind = "plain") -> str | None:
+        """Declare the buffer of one of a node's values and return its name, or None if the value is no tensor."""
+        if not hasattr(value, "element_size"):
+            return None
+        name = str(node.name) if count == 1 else f"{node.name}:{k}"
+        self.draft.declare(name, self._size(node, value), kind)
+        shape = [self._length(node, dim) for dim in value.shape]
+        self.draft.describe(name, value_facts(name, value, shape))
+        return name
+
+    def _size(self, node: Any, value: Any) -> int:
+        shape = [self._length(node, dim) for dim in value.shape]
+        return sized(f"node {shown(node.name)}", prod(shape), 8 * value.element_size(), self.draft.alignment)
+
+    def _length(self, node: Any, dim: Any) -> int:
+        """Return the size of a dimension, which may be an expression of symbols from the options."""
+        if isinstance(dim, int):
+            return dim
+        size = dim.node.expr.subs({symbol: self.options.sizes[symbol.name] for symbol in _known(dim, self.options)})
+        if not size.is_Integer:
+            symbol = min(map(str, size.free_symbols), default=str(size))
+            raise FormatError(f"node {shown(node.name)}: must have a known shape; {symbol} is not given as a dim")
+        return int(size)
+
+
+def _known(dim: Any, options: ModelOptions) -> list[Any]:
+    return [symbol for symbol in dim.node.expr.free_symbols if symbol.name in options.dims]
+
+
+def values_of(node: Any) -> tuple[Any, ...]:
+    """Return the values of a node as a list, also if there is only one."""
+    if "val" not in node.meta:
+        if node.op == "get_attr":  # such as a submodule
+            return ()
+        raise FormatError(f'node {shown(node.name)}: must have its value in meta["val"]')
+    value = node.meta["val"]
+    return tuple(value) if isinstance(value, (list, tuple)) else (value,)
+
+
+def _is_higher_order(node: Any) -> bool:
+    return any(kind.__name__ == _HIGHER_ORDER for kind in type(node.target).__mro__)
+
+
+def is_getitem(node: Any) -> bool:
+    """Return True if a node takes an item of a tuple or list."""
+    return node.op == "call_function" and getattr(node.target, "__name__", "") == "getitem"
+
+
+def _arguments(node: Any) -> Iterator[tuple[Any, Any]]:
+    """Yield each argument of an operation's schema for which the node has a value."""
+    schema = getattr(node.target, "_schema", None)
+    for k, argument in enumerate(schema.arguments if schema is not None else ()):
+        if k < len(node.args) and not argument.kwarg_only:
+            yield argument, node.args[k]
+        elif argument.name in node.kwargs:
+            yield argument, node.kwargs[argument.name]
+
+
+def storages_of(node: Any, count: int) -> Iterator[Any]:
+    """Yield, for each of a node's values, the node whose storage it surely has, or None.
+
+    Where an operation returns a list of views, the schema says so by letting the argument end up in any set ("*").
+    """
+    schema = getattr(node.target, "_schema", None)
+    returns = [returned.alias_info for returned in schema.returns] if schema is not None else []
+    aliases = [(argument.alias_info, value) for argument, value in _arguments(node) if argument.alias_info is not None]
+    for k in range(count):
+        info = returns[0 if len(returns) == 1 else k] if k < len(returns) or len(returns) == 1 else None
+        sources = (
+            value
+            for other, value in aliases
+            if info is not None
+            and _is_node(value)
+            and (other.before_set & info.before_set or (not info.before_set and "*" in other.after_set))
+        )
+        source = next(sources, None)
+        yield source if source is not None and _is_no_copy(node, source) else None
+
+
+def _is_no_copy(node: Any, source: Any) -> bool:
+    """Return True if an operation that may return its argument does so for this source."""
+    name = node.target._schema.name
+    return name not in _MAY_COPY or (name in _RESHAPE and source.meta["val"].is_contiguous())
+
+
+def changed_by(node: Any) -> Iterator[Any]:
+    """Yield the nodes whose tensors an operation changes in place."""
+    for argument, value in _arguments(node):
+        if argument.alias_info is not None and argument.alias_info.is_write:
+            yield from filter(_is_node, value if isinstance(value, (list, tuple)) else (value,))
+
+
+def _is_node(value: Any) -> bool:
+    return hasattr(value, "all_input_nodes")

@@ -1,0 +1,82 @@
+"""Sizes in exported programs of PyTorch: numbers, and expressions of symbols as Python or sympy writes them."""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable, Iterator, Mapping
+from functools import reduce
+from math import prod
+from typing import Any
+
+from memplan.planner.errors import FormatError, shown
+from memplan.planner.model.rows import MAX_BYTES
+from memplan.extensions.shapes.symbols.numbers import largest, least
+
+_LARGEST_POWER = 16
+_COMPUTED: Mapping[str, Callable[[int, int], int]] = {
+    **dict.fromkeys(("Add", "Integer", "Symbol"), operator.add),
+    **dict.fromkeys(("Mul", "Mult"), operator.mul),
+    **dict.fromkeys(("FloorDiv", "CleanDiv"), lambda a, b: a // b if b else -1),
+    **dict.fromkeys(("Mod", "PythonMod"), lambda a, b: a % b if b else -1),
+    "Sub": operator.sub,
+    "Pow": lambda a, b: prod([a] * b) if 0 <= b <= _LARGEST_POWER else -1,
+    "Max": largest,
+    "Min": least,
+}
+"""The functions in sizes, by their names as Python operators and as functions of sympy and torch."""
+_LONGEST = 300
+
+
+def size_of(dim: Any, dims: Mapping[str, int]) -> int:
+    """Return a size, which may be an expression of symbols; raises FormatError."""
+    expression = _expression(dim)
+    size = dim.get("as_int") if isinstance(dim, dict) else None
+    size = size if expression is None else computed(expression, dims)
+    if not isinstance(size, int) or isinstance(size, bool) or not 0 <= size <= MAX_BYTES:
+        raise FormatError(f"sizes: must be numbers from 0 to {MAX_BYTES}, got {shown(size)}")
+    return size
+
+
+def _expression(dim: Any) -> ast.expr | None:
+    """Return the expression of a size, or None for a number."""
+    row = dim.get("as_expr") if isinstance(dim, dict) else None
+    text = row.get("expr_str") if isinstance(row, dict) else None
+    try:
+        return None if row is None else ast.parse(str(text)[:_LONGEST], mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        raise FormatError(f"sizes: must be numbers or expressions of symbols, got {shown(text)}") from None
+
+
+def names_in(dim: Any) -> Iterator[str]:
+    """Yield the names in a size: as Python writes them, or as sympy does, as Symbol('s0', integer=True)."""
+    expression = _expression(dim)
+    calls = [part for part in ast.walk(expression) if isinstance(part, ast.Call)] if expression is not None else []
+    functions = {id(call.func) for call in calls}
+    for part in ast.walk(expression) if expression is not None else ():
+        if isinstance(part, ast.Constant) and isinstance(part.value, str):
+            yield part.value
+        elif isinstance(part, ast.Name) and id(part) not in functions:
+            yield part.id
+
+
+def computed(found: ast.expr, dims: Mapping[str, int]) -> int | None:
+    """Return the value of an expression, or None if it has anything but integers, symbols and the functions above."""
+    if isinstance(found, ast.Constant):
+        return (
+            dims.get(found.value) if isinstance(found.value, str) else found.value if type(found.value) is int else None
+        )
+    if isinstance(found, ast.Name):
+        return dims.get(found.id)
+    word, parts = "", list[ast.expr]()
+    if isinstance(found, ast.BinOp):
+        word, parts = type(found.op).__name__, [found.left, found.right]
+    elif isinstance(found, ast.UnaryOp) and isinstance(found.op, ast.USub):
+        word, parts = "Sub", [ast.Constant(0), found.operand]
+    elif isinstance(found, ast.Call) and isinstance(found.func, ast.Name):
+        word, parts = found.func.id, found.args
+    values = [computed(part, dims) for part in parts]
+    numbers = [value for value in values if value is not None and abs(value) <= MAX_BYTES]
+    if word not in _COMPUTED or not numbers or len(numbers) < len(values):
+        return None
+    return reduce(_COMPUTED[word], numbers)

@@ -1,0 +1,253 @@
+"""Memory snapshots of PyTorch: every allocation and release of its caching allocator, with addresses.
+
+A file is what `torch.cuda.memory._dump_snapshot` writes (a pickle), or the same as JSON. It is read without running
+anything: a pickle may hold numbers, texts, lists, tuples and dictionaries, and no other objects. Each stream of a
+device is a pool, as a buffer that is freed on one stream is free on another only behind an event that the file does not
+name; where other streams used it, it ends as that is over. So is each private pool, those of CUDA graphs. Time is the
+position among allocations and ends. What was there before the recording, or still is behind it, is alive from its begin
+or to its end. Segments, what the allocator requests from the driver, lie one behind the other, in the order of their
+addresses, as gaps between them are no memory.
+Source: torch/cuda/_memory_viz.py.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import pickle
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from itertools import accumulate
+from typing import Any, NoReturn
+
+from memplan.planner.errors import FormatError, shown
+from memplan.planner.foreign.imported import Imported, plan_of, problem_of, refuse_dims, size_of
+from memplan.planner.foreign.model_options import ModelOptions
+from memplan.extensions.torch.files.allocator_settings import ROUNDING, settings_of_snapshot
+from memplan.extensions.torch.files.storages import Segment, StepMemory, Storage
+
+_FREED = ("free_completed", "free")
+_CHANGES = {"segment_alloc": 1, "segment_map": 1, "segment_free": -1, "segment_unmap": -1}
+_SMALL_SEGMENT = 2 << 20
+
+
+class _PlainUnpickler(pickle.Unpickler):
+    """Unpickles plain values and refuses everything that would import a module."""
+
+    def find_class(self, module: str, name: str, /) -> NoReturn:
+        raise FormatError(f"must hold plain values only, got an object of {shown(f'{module}.{name}')}")
+
+    def persistent_load(self, pid: Any, /) -> NoReturn:
+        raise FormatError(f"must hold plain values only, got a reference to {shown(pid)}")
+
+
+def read(data: bytes, options: ModelOptions) -> Imported:
+    """Read a snapshot; raises FormatError, and OptionError for named dimensions."""
+    refuse_dims(options, "PyTorch's snapshots")
+    steps = steps_of(data)
+    rows: list[dict[str, Any]] = []
+    addresses: dict[int | str, int] = {}
+    own_peak = 0
+    for device, step in steps.items():
+        prefix = "device" if len(steps) == 1 else f"device{device}"
+        pools = pools_of(step, prefix)
+        for pool in dict.fromkeys(pools):
+            last = len(step.events)
+            mine = [k for k, name in enumerate(pools) if name == pool]
+            ranges = [(segment.address, segment.size) for segment in step.segments + step.last_segments]
+            places = _Places([*ranges, *step.requested], [step.tensors[k] for k in mine])
+            highest = 0
+            for k in mine:
+                tensor = step.tensors[k]
+                name = f"{k}" if len(steps) == 1 else f"{prefix}/{k}"
+                size = size_of(name, tensor.size, options)
+                start, end = lifetime(tensor, last)
+                alignment = options.alignment or ROUNDING
+                rows.append(
+                    {"id": name, "size": size, "start": start, "end": end, "alignment": alignment, "pools": (pool,)}
+                )
+                addresses[name] = places.offset(tensor.address)
+                highest = max(highest, addresses[name] + size)
+            own_peak += highest
+    problem = problem_of(rows, dict.fromkeys(pool for row in rows for pool in row["pools"]))
+    return Imported(problem, own_peak=own_peak, own_plan=plan_of(problem, addresses))
+
+
+def pools_of(step: StepMemory, name: str) -> list[str]:
+    """Return the pool of each storage of a step on a device: the default one, one for a stream, or one for a graph."""
+    pools = []
+    for tensor in step.tensors:
+        graph = graph_name(tensor.private) if tensor.private else ""
+        stream = f"stream{tensor.stream}" if tensor.stream else ""
+        pools.append("/".join(filter(None, (name, graph, stream))))
+    return pools
+
+
+def graph_name(private: Iterable[int]) -> str:
+    """Return the name of a private pool."""
+    return "graph" + ".".join(map(str, private))
+
+
+def lifetime(tensor: Storage, last: int) -> tuple[int, int]:
+    """Return the first event of a storage and the event that ends it; `last` is the last event of the snapshot."""
+    start = 0 if tensor.phase == "given" else tensor.start
+    return start, last + 1 if tensor.end is None else max(tensor.end, 1)
+
+
+def steps_of(data: bytes) -> dict[int, StepMemory]:
+    """Return what a snapshot records of each device that has events; raises FormatError."""
+    snapshot = _plain(data)
+    traces = {device: trace for device, trace in enumerate(_list(snapshot, "device_traces")) if trace}
+    if not traces:
+        raise FormatError("device_traces: must have events: record the history before the snapshot is taken")
+    return {device: _step(snapshot, device, trace, len(traces) == 1) for device, trace in traces.items()}
+
+
+def _plain(data: bytes) -> Mapping[str, Any]:
+    try:
+        value = json.loads(data) if data.lstrip()[:1] == b"{" else _PlainUnpickler(io.BytesIO(data)).load()
+    except FormatError:
+        raise
+    except Exception:  # noqa: BLE001  bytes that are no pickle can raise anything
+        way = "a script is named with its function, SCRIPT.py:FUNCTION"
+        raise FormatError(
+            f"must be a snapshot as torch.cuda.memory writes it, JSON or pickle, and is neither: {way}"
+        ) from None
+    if not isinstance(value, dict) or "device_traces" not in value:
+        raise FormatError("must be a snapshot: an object with segments and device_traces")
+    return value
+
+
+def _list(value: Mapping[str, Any], name: str) -> Sequence[Any]:
+    rows = value.get(name, [])
+    if not isinstance(rows, (list, tuple)):
+        raise FormatError(f"{name}: must be a list, got {shown(rows)}")
+    return rows
+
+
+def _number(event: Any, name: str, path: str) -> int:
+    value = event.get(name) if isinstance(event, dict) else None
+    if type(value) is not int or not 0 <= value < 2**63:
+        raise FormatError(f"{path}.{name}: must be a number of at least 0 and below 2^63, got {shown(value)}")
+    return value
+
+
+class _Places:
+    """The address ranges that segments of some tensors ever covered, merged where they overlap, in ascending order."""
+
+    def __init__(self, ranges: Iterable[tuple[int, int]], tensors: Iterable[Storage]) -> None:
+        self.lows: list[int] = []
+        highs: list[int] = []
+        addresses = sorted(tensor.address for tensor in tensors)
+        for low, size in sorted(ranges):
+            if highs and low < highs[-1]:
+                highs[-1] = max(highs[-1], low + size)
+            elif bisect_right(addresses, low + size - 1) > bisect_right(addresses, low - 1):
+                self.lows.append(low)
+                highs.append(low + size)
+        sizes = [high - low for low, high in zip(self.lows, highs, strict=True)]
+        self.bases = list(accumulate(sizes, initial=0))
+
+    def offset(self, address: int) -> int:
+        """Return the offset of an address; addresses outside all segments get offsets after the last segment."""
+        k = bisect_right(self.lows, address) - 1
+        if k < 0 or self.bases[k] + address - self.lows[k] > self.bases[k + 1]:
+            return self.bases[-1] + address
+        return self.bases[k] + address - self.lows[k]
+
+
+def _step(snapshot: Mapping[str, Any], device: int, trace: Sequence[Any], is_only: bool) -> StepMemory:
+    """Return the recorded step of a device: its trace is read backward to find the start, then forward."""
+    events = [_event(event, f"device_traces[{device}][{k}]") for k, event in enumerate(trace) if _is_known(event)]
+    held, live = _last_state(snapshot, device, is_only)
+    step = StepMemory(last_segments=tuple(held.values()))
+    step.settings = settings_of_snapshot(snapshot.get("allocator_settings") or {})
+    for event in reversed(events):
+        action, address = event["action"], event["addr"]
+        if action == "alloc":
+            live.pop(address, None)
+        elif action in _FREED:
+            live[address] = _storage(event)
+        elif _CHANGES[action] > 0:
+            held.pop(address, None)
+        else:
+            held[address] = _segment(event, "addr", "size", "segments")
+    step.segments = () if step.settings.expandable else tuple(held.values())
+    changes = [_CHANGES.get(event["action"], 0) * event["size"] for event in events]
+    reserved = sum(segment.size for segment in step.last_segments) - sum(changes)
+    step.most_reserved = max(accumulate(changes, initial=reserved))
+    step.tensors = [*live.values()]
+    at = {address: k for k, address in enumerate(live)}
+    for event in events:
+        action, address = event["action"], event["addr"]
+        if action == "alloc":
+            at[address] = len(step.tensors)
+            step.tensors.append(replace(_storage(event), start=len(step.events), phase="forward"))
+            step.events.append(at[address])
+        elif action in _FREED and address in at:
+            step.tensors[at[address]].end = len(step.events)
+            step.events.append(~at.pop(address))
+        elif action == "segment_alloc":
+            step.requested.append((address, event["size"]))
+        elif action == "segment_free":
+            step.released.add(len(step.events))
+    _name_graphs(step)
+    return step
+
+
+def _last_state(
+    snapshot: Mapping[str, Any], device: int, is_only: bool
+) -> tuple[dict[int, Segment], dict[int, Storage]]:
+    """Return the segments of a device at the end, and their allocated blocks by address."""
+    held, live = dict[int, Segment](), dict[int, Storage]()
+    for k, row in enumerate(_list(snapshot, "segments")):
+        path = f"segments[{k}]"
+        if isinstance(row, dict) and row.get("device", device if is_only else 0) != device:
+            continue
+        segment = _segment(row, "address", "total_size", path)
+        held[segment.address] = segment
+        address = segment.address
+        for block in _list(row, "blocks"):
+            event = _event({"addr": block.get("address", address), **block, "stream": segment.stream}, f"{path}.blocks")
+            if str(block.get("state")).startswith("active"):
+                live[event["addr"]] = _storage(event)
+            address = event["addr"] + event["size"]
+    return held, live
+
+
+def _segment(row: Any, address: str, size: str, path: str) -> Segment:
+    length, graph = _number(row, size, path), row.get("segment_pool_id")
+    private = tuple(graph) if isinstance(graph, (tuple, list)) and any(graph) else None
+    kind = row.get("segment_type", "small" if length == _SMALL_SEGMENT else "large")
+    stream = _number({"stream": 0, **row}, "stream", path)
+    return Segment(_number(row, address, path), length, stream, kind == "small", private)
+
+
+def _is_known(event: Any) -> bool:
+    return isinstance(event, dict) and event.get("action") in {"alloc", *_FREED, *_CHANGES}
+
+
+def _event(event: Mapping[str, Any], path: str) -> dict[str, Any]:
+    """Return an event after validating its numbers."""
+    numbers = {name: _number({"stream": 0, **event}, name, path) for name in ("addr", "size", "stream")}
+    return {**event, **numbers}
+
+
+def _storage(event: Mapping[str, Any]) -> Storage:
+    """Return the storage of an event as one that existed before the step."""
+    frames = event.get("frames")
+    lines = [frame for frame in frames if isinstance(frame, dict)] if isinstance(frames, (list, tuple)) else []
+    own = (row for row in lines if str(row.get("filename")).endswith(".py") and "/torch/" not in row["filename"])
+    line = next((f"{row['filename']}:{row.get('line')}" for row in own), "")
+    return Storage(event["size"], 0, "given", line=line, stream=event["stream"], address=event["addr"])
+
+
+def _name_graphs(step: StepMemory) -> None:
+    """Assign the storages in segments of private pools to the pools of their graphs."""
+    private = sorted((row for row in step.last_segments if row.private), key=lambda row: row.address)
+    lows = [row.address for row in private]
+    for tensor in step.tensors:
+        k = bisect_right(lows, tensor.address) - 1
+        if k >= 0 and tensor.address < lows[k] + private[k].size:
+            tensor.private = private[k].private

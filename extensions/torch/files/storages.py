@@ -1,0 +1,68 @@
+"""The storages that a step of torch keeps in memory, from a recording of it or from a snapshot."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal, get_args
+
+from memplan.extensions.torch.files.allocator_settings import AllocatorSettings
+
+Role = Literal["parameters", "gradients", "optimizer", "inputs", "activations", "temporaries", "outputs"]
+Phase = Literal["given", "forward", "backward", "optimizer"]
+ROLES: tuple[Role, ...] = get_args(Role)
+
+
+@dataclass(slots=True)
+class Storage:
+    """A storage: its bytes, its origin, and its events, from `start` to `end` if that is recorded.
+
+    `stream` is the one that it is allocated for, `private` the pool of a CUDA graph. `address` is where it was.
+    """
+
+    size: int
+    start: int
+    phase: Phase
+    operation: str = ""
+    module: str = ""
+    line: str = ""
+    role: Role = "temporaries"
+    end: int | None = None
+    is_on_host: bool = False
+    stream: int = 0
+    private: tuple[int, ...] | None = None
+    address: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A range of addresses that the allocator has from the driver, for small or large requests of one stream."""
+
+    address: int
+    size: int
+    stream: int
+    is_small: bool
+    private: tuple[int, ...] | None
+
+    def __contains__(self, address: int) -> bool:
+        return self.address <= address < self.address + self.size
+
+
+@dataclass(eq=False)
+class StepMemory:
+    """The storages of a step, in the order in which they are allocated and freed.
+
+    `events` are positions of tensors, n where tensor n begins and ~n where it ends; those that are there from the start
+    have no event that begins them. Of a snapshot there are the segments at the begin and at the end, those that were
+    requested between, as address and size, the events at which free ones went back, and the settings. `unmeasured` are
+    operators that may make more storage than is counted.
+    """
+
+    tensors: list[Storage] = field(default_factory=list)
+    events: list[int] = field(default_factory=list)
+    segments: tuple[Segment, ...] = ()
+    last_segments: tuple[Segment, ...] = ()
+    requested: list[tuple[int, int]] = field(default_factory=list)
+    released: set[int] = field(default_factory=set)
+    most_reserved: int | None = None
+    settings: AllocatorSettings | None = None
+    unmeasured: tuple[str, ...] = ()

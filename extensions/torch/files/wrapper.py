@@ -1,0 +1,138 @@
+"""Wrapper code of torch's inductor, `output_code.py`: the storages that its function `call` allocates and reuses.
+
+Each statement is a step. `empty_strided_*` allocates a storage, `alloc_from_pool` a part of one, and kernels of others
+make storages whose shapes `assert_size_stride` says. A new name for an old one on a line that says `# reuse` or
+`# alloc` is a new buffer in the bytes of the old one; every other new name is a view of the same buffer. A buffer is
+alive from the first statement that passes it on, which writes it, to the last one that names it or a view of it; what
+is returned stays. In the wrapper's own plan each storage is a pool of its bytes; what is planned is one arena for each
+device, where a storage is alive from its first buffer to its last. The code is parsed and never run.
+Source: torch 2.0 to 2.13, torch/_inductor/codegen/wrapper.py and memory_planning.py.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from memplan.planner.errors import FormatError, OptionError, shown
+from memplan.planner.model.finding import Finding
+from memplan.planner.model.problem import Problem
+from memplan.planner.foreign.imported import Imported, OpenSizesError, plan_of, refuse_dims, size_of
+from memplan.planner.foreign.model_options import ModelOptions
+from memplan.extensions.torch.files.wrapper_storages import WrapperBuffer, WrapperStorages
+
+_PARTITION = "partition_"
+
+
+def read(data: bytes, options: ModelOptions) -> Imported:
+    """Read the plan of a wrapper; raises FormatError, and OptionError for dimensions that it does not have."""
+    text = data.decode(errors="backslashreplace")
+    try:
+        module = ast.parse(text)
+    except (SyntaxError, ValueError) as error:
+        raise FormatError(f"wrapper: must be Python: {error}") from error
+    functions = {node.name: node for node in ast.walk(module) if isinstance(node, ast.FunctionDef)}
+    if "call" not in functions:
+        raise FormatError("wrapper: must have the function call, as inductor writes it")
+    dims = {name: size for name, size in options.dims.items() if isinstance(size, int)}
+    wrapper = WrapperStorages(module, text.splitlines(), dims)
+    for when, statement in enumerate(_statements(functions["call"].body, functions)):
+        try:
+            wrapper.add(statement, when)
+        except (ValueError, LookupError) as error:
+            raise FormatError(f"line {statement.lineno}: must be as inductor writes it: {error}") from error
+    last = functions["call"].body[-1]
+    while isinstance(last, ast.With):
+        last = last.body[-1]
+    if not isinstance(last, ast.Return):
+        raise FormatError(f"line {last.lineno}: must be followed by the return of the wrapper: is the file cut off?")
+    if wrapper.open:
+        raise OpenSizesError(
+            f"sizes: must be numbers, got {', '.join(wrapper.open)} open", dict.fromkeys(wrapper.open, 1)
+        )
+    if not wrapper.dims_named:
+        refuse_dims(options, "wrappers of inductor without symbols")
+    if others := options.dims.keys() - wrapper.dims_named:
+        names = ", ".join(sorted(wrapper.dims_named))
+        raise OptionError.of("dims", f"must be a dimension that the wrapper names ({names}), got {shown(min(others))}")
+    buffers = [row for row in wrapper.buffers if row.steps]
+    findings = tuple(_findings(wrapper))
+    if not buffers:
+        unknown = "".join(f"; {finding.message}" for finding in findings)
+        raise FormatError(
+            f"wrapper: must pass on buffers that it allocates, as empty_strided_cpu does, got none{unknown}"
+        )
+    used = {row.storage: wrapper.storages[row.storage] for row in buffers}
+    own = _problem(
+        [_row(row.name, row.size, [row], options) | {"pools": (row.storage,)} for row in buffers],
+        [{"name": name, "size": storage.size} for name, storage in used.items()],
+    )
+    held: dict[str, list[WrapperBuffer]] = {}
+    for row in buffers:
+        held.setdefault(row.storage, []).append(row)
+    devices = dict.fromkeys(storage.device for storage in used.values())
+    arenas = [
+        _row(name, storage.size, held[name], options) | ({"pools": (storage.device,)} if len(devices) > 1 else {})
+        for name, storage in used.items()
+    ]
+    return Imported(
+        _problem(arenas, [{"name": name} for name in devices] if len(devices) > 1 else []),
+        warnings=findings,
+        own_peak=sum(storage.size for storage in used.values()),
+        own_problem=own,
+        own_plan=plan_of(own, {row.name: row.offset for row in buffers}),
+    )
+
+
+def _row(name: str, size: int, buffers: Sequence[WrapperBuffer], options: ModelOptions) -> dict[str, Any]:
+    """Return the row of a range that is alive from the first to the last step of some buffers."""
+    start, end = min(row.steps[0] for row in buffers), max(row.steps[-1] for row in buffers) + 1
+    return {"id": name, "size": size_of(f"buffer {name}", size, options), "start": start, "end": end}
+
+
+def _problem(rows: Sequence[dict[str, Any]], pools: Sequence[dict[str, Any]]) -> Problem:
+    return Problem.model_validate({"buffers": rows} | ({"pools": pools} if pools else {}))
+
+
+def _findings(wrapper: WrapperStorages) -> Iterator[Finding]:
+    """Yield findings on storages that external kernels allocate and whose size is unknown."""
+    if wrapper.unseen:
+        made = ", ".join(f"{name} (line {made.line}, {made.by})" for name, made in wrapper.unseen.items())
+        yield Finding("unknown-storage", f"the bytes that are made as {made} are not known, and in no plan")
+    if wrapper.assumed:
+        made = ", ".join(f"{name} (line {made.line}, {made.by})" for name, made in wrapper.assumed.items())
+        yield Finding(
+            "unknown-types", f"the types of {made} are not known: their elements count as those that are given"
+        )
+
+
+def _statements(body: Sequence[ast.stmt], functions: Mapping[str, ast.FunctionDef]) -> Iterator[ast.stmt]:
+    """Yield the statements of a function, including those inside `with`, and those of the partitions that it calls."""
+    for statement in body:
+        called = _partition(statement, functions)
+        if isinstance(statement, ast.With):
+            yield from _statements(statement.body, functions)
+        elif isinstance(statement, ast.If | ast.For | ast.While | ast.Try):
+            word = type(statement).__name__.lower()
+            raise FormatError(
+                f"line {statement.lineno}: must be without branches and loops of its own, got {shown(word)}"
+            )
+        elif called is not None:
+            # A partition has the names of the function that calls it.
+            yield from _statements(called.body, functions)
+        else:
+            yield statement
+
+
+def _partition(statement: ast.stmt, functions: Mapping[str, ast.FunctionDef]) -> ast.FunctionDef | None:
+    """Return the partition that a statement calls, as `self.partitions[0](…)` or `partition_0(…)`; None for others."""
+    value = statement.value if isinstance(statement, ast.Assign | ast.Expr) else None
+    match value:
+        case ast.Call(
+            func=ast.Subscript(value=ast.Attribute(attr="partitions"), slice=ast.Constant(value=int(number)))
+        ):
+            return functions.get(f"{_PARTITION}{number}")
+        case ast.Call(func=ast.Name(id=name)) if name.startswith(_PARTITION):
+            return functions.get(name)
+    return None

@@ -1,0 +1,242 @@
+"""The storages of inductor's wrapper code, statement by statement."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from memplan.planner.errors import FormatError, shown
+from memplan.planner.operations.graph_facts import bits_of
+from memplan.planner.foreign.imported import element_count
+from memplan.extensions.torch.files.sizes import computed
+
+_NEW_BUFFER = ("# reuse", "# alloc")
+_STRIDED, _EMPTY, _EXAMPLE, _FROM_POOL = "empty_strided", "empty", "rand_strided", "alloc_from_pool"
+_VIEWS = ("reinterpret_tensor", "as_strided")
+_ASSERTIONS = ("assert_size_stride", "assert_alignment")
+_PREFIX = "buf"
+"""The prefix of buffer names; other results of calls are numbers, streams and arguments."""
+
+
+@dataclass
+class WrapperBuffer:
+    """A buffer: its storage, its bytes there, the bytes of an element, and the steps that use it."""
+
+    name: str
+    storage: str
+    offset: int
+    size: int
+    element: int
+    steps: list[int] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class WrapperStorage:
+    """A storage: its bytes and its device."""
+
+    size: int
+    device: str
+
+
+@dataclass(frozen=True)
+class MadeElsewhere:
+    """A value from an external kernel: the step, the line, the kernel, and the element sizes of its arguments."""
+
+    when: int
+    line: int
+    by: str
+    given: frozenset[int]
+
+
+@dataclass(frozen=True)
+class _Allocation:
+    """A call that allocates a tensor or an example argument; without strides the tensor is contiguous."""
+
+    shape: ast.expr
+    strides: ast.expr | None
+    element: int
+    device: str
+
+    @classmethod
+    def of(cls, value: ast.expr) -> _Allocation | None:
+        """Read a call; None for all others. Raises FormatError for types of no known size."""
+        function = _called(value)
+        if not isinstance(value, ast.Call) or not (function in (_EMPTY, _EXAMPLE) or function.startswith(_STRIDED)):
+            return None
+        said = {word.arg: word.value for word in value.keywords}
+        shape, *rest = value.args
+        strides = None if function == _EMPTY else rest.pop(0)
+        element = _element(said["dtype"] if "dtype" in said else rest[0])
+        device = _device(said["device"]) if "device" in said else function.removeprefix(_STRIDED).lstrip("_")
+        return cls(shape, strides, element, device or "default")
+
+
+class WrapperStorages:
+    """The state after the steps so far: storages, buffers, and the buffer of each name.
+
+    `unseen` are values of other kernels that are passed on and whose bytes nothing says, `assumed` those whose shape is
+    known and whose type is not. `dims_named` are the symbols in sizes, `open` those that are not given.
+    """
+
+    def __init__(self, module: ast.Module, lines: Sequence[str], dims: Mapping[str, int]) -> None:
+        self.lines, self.dims = lines, dims
+        self.examples: dict[str, int] = {}
+        """The bytes of an element of each argument, from the examples that a wrapper runs itself with."""
+        self.device, self.element = "default", 4
+        self._look_around(module)
+        self.storages: dict[str, WrapperStorage] = {}
+        self.buffers: list[WrapperBuffer] = []
+        self.names: dict[str, WrapperBuffer] = {}
+        self.elsewhere: dict[str, MadeElsewhere] = {}
+        self.unseen: dict[str, MadeElsewhere] = {}
+        self.assumed: dict[str, MadeElsewhere] = {}
+        self.dims_named: set[str] = set()
+        self.open: list[str] = []
+
+    def add(self, statement: ast.stmt, when: int) -> None:
+        """Add a statement as a step."""
+        if isinstance(statement, ast.Delete):
+            return
+        if isinstance(statement, ast.Expr) and _called(statement.value) in _ASSERTIONS:
+            self._asserted(statement.value)
+            return
+        passed: list[ast.AST] = [statement]
+        if isinstance(statement, ast.Assign):
+            target = statement.targets[0]
+            if isinstance(target, ast.Name) and self._assigned(target.id, statement):
+                return
+            passed = [statement.value]
+        for node in (each for part in passed for each in ast.walk(part)):
+            if isinstance(node, ast.Name) and node.id in self.names:
+                self.names[node.id].steps.append(when)
+            elif isinstance(node, ast.Name) and node.id in self.elsewhere:
+                self.unseen.setdefault(node.id, self.elsewhere[node.id])
+        if isinstance(statement, ast.Assign):
+            self._made(statement, when)
+
+    def _look_around(self, module: ast.Module) -> None:
+        """Find the types of arguments; a tensor of unknown type is assumed to have the first known type."""
+        found: list[_Allocation] = []
+        for statement in ast.walk(module):
+            with suppress(ValueError, LookupError):  # which the walk over the statements tells
+                if isinstance(statement, ast.Assign) and (allocation := _Allocation.of(statement.value)) is not None:
+                    found.append(allocation)
+                    self.examples |= dict.fromkeys(_names(*statement.targets), allocation.element)
+        if found:
+            self.device, self.element = found[0].device, found[0].element
+
+    def _made(self, statement: ast.Assign, when: int) -> None:
+        """Record the names that a statement binds: results of an external kernel, or unknown values."""
+        given = {self.names[name].element for name in _names(statement.value) if name in self.names}
+        given |= {self.examples[name] for name in _names(statement.value) if name in self.examples}
+        for name in _names(*statement.targets):
+            self.names.pop(name, None)
+            self.elsewhere.pop(name, None)
+            if isinstance(statement.value, ast.Call) and name.startswith(_PREFIX):
+                by = ast.unparse(statement.value.func)
+                self.elsewhere[name] = MadeElsewhere(when, statement.lineno, by, frozenset(given))
+
+    def _asserted(self, value: ast.expr) -> None:
+        """Count the result of an external kernel with its asserted shape."""
+        if (
+            not isinstance(value, ast.Call)
+            or _called(value) != _ASSERTIONS[0]
+            or not isinstance(value.args[0], ast.Name)
+        ):
+            return
+        name = value.args[0].id
+        if (made := self.elsewhere.pop(name, None)) is None:
+            return
+        shape, strides = value.args[1:3]
+        if not made.by.startswith("extern_kernels.") or len(made.given) != 1:
+            self.assumed[name] = made
+        element = max(made.given, default=self.element)
+        self._allocate(name, self._extent(shape, strides), element, self.device)
+        self.names[name].steps.append(made.when)
+
+    def _assigned(self, name: str, statement: ast.Assign) -> bool:
+        """Bind a name to the buffer that a statement allocates or views; return False if it has no planned buffer."""
+        value, function = statement.value, _called(statement.value)
+        if (found := _Allocation.of(value)) is not None:
+            self._allocate(name, self._extent(found.shape, found.strides), found.element, found.device)
+            return True
+        if isinstance(value, ast.Call) and function == _FROM_POOL:
+            pool, offset, dtype, shape, strides = value.args[:5]
+            element = _element(dtype)
+            storage = self.names[ast.unparse(pool)].storage
+            self._new(name, storage, self._number(offset), self._extent(shape, strides) * element, element)
+            return True
+        source = value.args[0] if isinstance(value, ast.Call) and function in _VIEWS else value
+        source = source.value if isinstance(source, ast.Subscript) else source
+        if not isinstance(source, ast.Name):
+            return False
+        if (made := self.elsewhere.get(source.id)) is not None:
+            self.elsewhere[name] = made
+            self.names.pop(name, None)
+            return True
+        if (base := self.names.get(source.id)) is None:
+            return False
+        if not any(mark in self.lines[(statement.end_lineno or 1) - 1] for mark in _NEW_BUFFER):
+            self.names[name] = base
+        elif isinstance(value, ast.Call):
+            shape, strides, *offsets = value.args[1:4]
+            at = base.offset + sum(map(self._number, offsets)) * base.element
+            self._new(name, base.storage, at, self._extent(shape, strides) * base.element, base.element)
+        else:
+            self._new(name, base.storage, base.offset, base.size, base.element)
+        return True
+
+    def _allocate(self, name: str, elements: int, element: int, device: str) -> None:
+        """Allocate a storage for a number of elements, and the buffer for its bytes."""
+        self.storages[name] = WrapperStorage(elements * element, device)
+        self._new(name, name, 0, elements * element, element)
+
+    def _new(self, name: str, storage: str, offset: int, size: int, element: int) -> None:
+        self.names[name] = WrapperBuffer(name, storage, offset, size, element)
+        self.buffers.append(self.names[name])
+
+    def _number(self, value: ast.expr) -> int:
+        """Return a number; for one with open symbols, record them and return 0."""
+        names = [name for name in _names(value) if name.isidentifier()]
+        self.dims_named.update(names)
+        if missing := [name for name in names if name not in self.dims]:
+            self.open += [name for name in missing if name not in self.open]
+            return 0
+        if (found := computed(value, self.dims)) is None or found < 0:
+            raise FormatError(f"sizes: must be numbers, got {shown(ast.unparse(value))}; compile with dynamic=False")
+        return found
+
+    def _extent(self, shape: ast.expr, strides: ast.expr | None) -> int:
+        """Return the elements between the first and the last one of a tensor; without strides it is contiguous."""
+        sizes = [self._number(each) for each in getattr(shape, "elts", (shape,))]
+        if 0 in sizes:
+            return 0
+        if strides is None:
+            return element_count(sizes)
+        steps = [self._number(each) for each in getattr(strides, "elts", (strides,))]
+        return 1 + sum((size - 1) * step for size, step in zip(sizes, steps, strict=True))
+
+
+def _names(*values: ast.expr) -> Iterator[str]:
+    functions = {id(node.func) for value in values for node in ast.walk(value) if isinstance(node, ast.Call)}
+    nodes = (node for value in values for node in ast.walk(value))
+    return (node.id for node in nodes if isinstance(node, ast.Name) and id(node) not in functions)
+
+
+def _called(value: ast.expr) -> str:
+    return ast.unparse(value.func).rpartition(".")[2] if isinstance(value, ast.Call) else ""
+
+
+def _device(value: ast.expr) -> str:
+    """Return the kind of a device, such as "cuda" for device(type="cuda", index=0)."""
+    texts = [each.value for each in ast.walk(value) if isinstance(each, ast.Constant) and isinstance(each.value, str)]
+    return texts[0].partition(":")[0] if texts else ""
+
+
+def _element(dtype: ast.expr) -> int:
+    name = ast.unparse(dtype).rpartition(".")[2]
+    if (bits := bits_of(name)) is None:
+        raise FormatError(f"types: must be of a known size, got {shown(name)}")
+    return -(-bits // 8)

@@ -1,0 +1,84 @@
+"""A ggml graph and a device's memory, for `memplan fits`: the bytes of weights, and a plan of other tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from memplan.questions.capability import Answer
+from memplan.questions.reading import validated
+from memplan.planner.errors import FormatError
+from memplan.planner.model.sizes import size_text
+from memplan.solvers.portfolio.solve import solve
+from memplan.planner.foreign.model_options import ModelOptions
+from memplan.planner.foreign.reading import detect, read_model
+
+
+class GraphFits(Answer):
+    """The answer whether a graph fits, and why, in bytes.
+
+    `weights` lie in memory all the time. `peak` is the need of a verified plan of computed values and state, summed
+    over memories, and `lower_bound` that of every plan. `own_peak` is what ggml took, if the file has the graph at this
+    size. `pools` are the uses of the memories. `fits` is None without a capacity, or where the plan may still get
+    within it.
+    """
+
+    fits: bool | None
+    proof: str
+    capacity: int | None
+    weights: int
+    peak: int | None
+    lower_bound: int | None
+    own_peak: int | None
+    pools: dict[str, int]
+
+
+def is_graph(data: bytes) -> bool:
+    """Return True if the bytes are a graph of ggml."""
+    return detect(data) == "ggml"
+
+
+def fits_of_graph(data: bytes, capacity: int | None, dims: list[str]) -> GraphFits:
+    """Return whether weights and plan of a graph of one size fit a capacity; raises FormatError and OptionError."""
+    if not is_graph(data):
+        raise FormatError("must be a graph of ggml, for which --dim is")
+    model = read_model(data, options=validated(ModelOptions, {"dims": dims}))
+    assert model.operations is not None
+    program = next(iter(model.operations.functions.values()))
+    sizes = {row.id: row.size for row in program.buffers}
+    weights = sum(sizes[name] or 0 for name in program.constants)
+    plan = solve(model.problem)
+    fits, proof = None, "no capacity is given"
+    if capacity is not None:
+        room = f"{size_text(capacity)}, with {size_text(weights)} of weights"
+        fits, proof = (
+            None,
+            f"open: the plan needs {plan.peak or 0:,} bytes, and none is below {plan.lower_bound or 0:,}",
+        )
+        if plan.peak is not None and weights + plan.peak <= capacity:
+            fits, proof = True, f"planned: one of {size_text(plan.peak)}, verified, within {room}"
+        elif weights + (plan.lower_bound or 0) > capacity:
+            fits, proof = (
+                False,
+                f"proved: no plan is below {plan.lower_bound or 0:,} bytes, more than is left of {room}",
+            )
+    return GraphFits(
+        fits=fits,
+        proof=proof,
+        capacity=capacity,
+        weights=weights,
+        peak=plan.peak,
+        lower_bound=plan.lower_bound,
+        own_peak=model.own_peak,
+        pools={use.name: use.used for use in plan.pools},
+    )
+
+
+def lines(answer: GraphFits) -> Iterator[str]:
+    """Yield the lines of an answer for a terminal."""
+    text = {True: "fits", False: "does not fit", None: "open"}[answer.fits]
+    yield f"{text}: {answer.proof}"
+    rows = [("weights", answer.weights), ("planned peak", answer.peak), ("lower bound", answer.lower_bound)]
+    rows += [(f"in {name}", used) for name, used in answer.pools.items()] if len(answer.pools) > 1 else []
+    for name, size in (*rows, ("ggml's own", answer.own_peak), ("capacity", answer.capacity)):
+        if size is not None:
+            yield f"{name:<14}{size:>20,} bytes  {size_text(size):>10}"

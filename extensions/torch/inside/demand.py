@@ -1,0 +1,148 @@
+"""The memory that a step demands of a device: live bytes, buffers of a plan, segments of the caching allocator."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from memplan.planner.model.intervals import merged
+from memplan.planner.model.problem import Problem
+from memplan.planner.model.problem_fields import Pool
+from memplan.planner.model.rows import Buffer
+from memplan.planner.model.sizes import size_text
+from memplan.solvers.portfolio.solve import solve
+from memplan.extensions.torch.files.caching_allocator import Block, CachingAllocator, OutOfMemoryError
+from memplan.extensions.torch.files.snapshot import lifetime, pools_of
+from memplan.extensions.torch.files.storages import StepMemory
+from memplan.extensions.torch.inside.device import FitsOptions
+
+_PRODUCTS = ("aten.mm", "aten.addmm", "aten.bmm", "aten.baddbmm")
+_TRY_S = 2.0
+"""The time for a plan of a step that is tried as a way out."""
+
+
+def live_peak_of(step: StepMemory, device: FitsOptions) -> tuple[int, int]:
+    """Return the most bytes of storages alive at once, and the number of events up to then."""
+    counted = [tensor.size if device.counts(tensor) else 0 for tensor in step.tensors]
+    live = sum(size for size, tensor in zip(counted, step.tensors, strict=True) if tensor.phase == "given")
+    peak, at = live, 0
+    for k, event in enumerate(step.events):
+        live += counted[event] if event >= 0 else -counted[~event]
+        if live > peak:
+            peak, at = live, k + 1
+    return peak, at
+
+
+def problem_of(step: StepMemory, device: FitsOptions) -> Problem:
+    """Return the storages of a step as buffers, their lifetimes by events, in one arena for each stream or graph."""
+    last, names = len(step.events), pools_of(step, "device")
+    buffers = []
+    for k, (tensor, pool) in enumerate(zip(step.tensors, names, strict=True)):
+        if device.counts(tensor):
+            name = f"{k} {tensor.module or tensor.role}: {tensor.operation or tensor.line}"
+            start, end = lifetime(tensor, last)
+            row = Buffer(id=name, size=tensor.size, start=start, end=end, alignment=device.alignment, pools=(pool,))
+            buffers.append(row)
+    pools = dict.fromkeys(row.pools[0] for row in buffers if row.pools) or {"device": None}
+    return Problem(buffers=buffers, pools=[Pool(name=pool) for pool in pools])
+
+
+def unsure_operators(step: StepMemory, device: FitsOptions) -> tuple[str, ...]:
+    """Return the operators that may allocate uncounted bytes on a device; none if the user states these bytes."""
+    if device.kernel_workspace is not None:
+        return ()
+    own = (row for row in step.tensors if row.is_on_host and row.role != "optimizer" and device.is_simulated)
+    return tuple(dict.fromkeys((*step.unmeasured, *(row.operation for row in own))))
+
+
+def is_within(step: StepMemory, device: FitsOptions) -> bool:
+    """Return True if a step is sure to fit into the bytes left on a device."""
+    live_peak, usable = live_peak_of(step, device)[0], device.usable or 0
+    if unsure_operators(step, device):
+        return False
+    if live_peak > usable or device.allocator == "cpu":
+        return live_peak <= usable
+    if device.is_simulated:
+        return simulate(step, device, usable).stopped is None
+    peak = solve(problem_of(step, device), time_limit_s=_TRY_S).peak
+    return peak is not None and peak <= usable
+
+
+@dataclass
+class Simulation:
+    """A step as the caching allocator runs it, up to the first allocation that fails, if any.
+
+    `blocks` are the ranges of all allocated blocks, and `misplaced` those that a snapshot has at another address.
+    """
+
+    allocator: CachingAllocator
+    stopped: str | None = None
+    blocks: set[tuple[int, int]] = field(default_factory=set)
+    misplaced: int = 0
+
+    @property
+    def idle(self) -> tuple[int, int]:
+        """The bytes of segments that no block ever uses: in total, and in the largest piece."""
+        if self.allocator.expandable:
+            return 0, 0
+        taken = merged([*self.blocks])
+        blocks = []
+        for base, size in self.allocator.segments.items():
+            inside = [
+                (max(low, base), min(high, base + size)) for low, high in taken if low < base + size and high > base
+            ]
+            ends = [base, *(high for _, high in inside)]
+            blocks += [low - end for end, low in zip(ends, [*(low for low, _ in inside), base + size], strict=True)]
+        return sum(blocks), max(blocks, default=0)
+
+
+def simulate(step: StepMemory, device: FitsOptions, usable: int | None) -> Simulation:
+    """Run a step with the caching allocator, within the usable bytes if these are given.
+
+    A snapshot begins with its own segments, where there is space for them, and gets others where it had them.
+    """
+    requested = iter(step.requested)
+
+    def driver(size: int) -> int | None:
+        address, length = next(requested, (0, -1))
+        return address if length == size else None
+
+    allocator = CachingAllocator(usable, device.settings(step), driver)
+    simulation, blocks = Simulation(allocator), dict[int, Block]()
+    inputs = {k: tensor for k, tensor in enumerate(step.tensors) if tensor.phase == "given"}
+    if usable is None or sum(segment.size for segment in step.segments) <= usable:
+        at = {tensor.address: k for k, tensor in inputs.items()}
+        for segment in step.segments:
+            pool = allocator.pool(segment.stream, segment.is_small, segment.private)
+            inside = [(a, allocator.settings.rounded(inputs[k].size)) for a, k in at.items() if a in segment]
+            for block in allocator.adopt(segment.address, segment.size, pool, inside):
+                blocks[at[block.address]] = block
+                simulation.blocks.add((block.address, block.address + block.size))
+    needs_workspace = device.cublas_workspace if step.most_reserved is None else 0
+    for position, event in [*((-1, k) for k in inputs if k not in blocks), *enumerate(step.events)]:
+        if position in step.released:
+            allocator.release_free()
+        tensor = step.tensors[event if event >= 0 else ~event]
+        if not device.counts(tensor):
+            continue
+        if event < 0:
+            allocator.free(blocks.pop(~event))
+            continue
+        try:
+            if needs_workspace and tensor.operation.startswith(_PRODUCTS):
+                allocator.malloc(needs_workspace)
+                needs_workspace = 0
+            block = blocks[event] = allocator.malloc(tensor.size, tensor.stream, tensor.private)
+        except OutOfMemoryError:
+            where = f"{tensor.module or 'the step'} ({tensor.operation or tensor.line or tensor.role})"
+            simulation.stopped = f"{size_text(tensor.size)} of {where}"
+            return simulation
+        simulation.misplaced += block.address != tensor.address
+        simulation.blocks.add((block.address, block.address + block.size))
+    if len(step.events) in step.released:
+        allocator.release_free()
+    return simulation
+
+
+def has_products(step: StepMemory) -> bool:
+    """Return True if a step multiplies matrices."""
+    return any(tensor.operation.startswith(_PRODUCTS) for tensor in step.tensors)

@@ -1,0 +1,77 @@
+"""The device for a step: its capacity, its allocator, and the memory that is occupied by others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, Field
+
+from memplan.questions.capability import CapabilityOptions
+from memplan.planner.model.sizes import Size
+from memplan.extensions.torch.files.allocator_settings import ROUNDING, AllocatorSettings, settings_of
+from memplan.extensions.torch.files.storages import StepMemory, Storage
+
+CUBLAS = (2 * 4096 + 8 * 16) << 10
+"""The workspace of cuBLAS, from its first product on; 32 MiB on devices of compute capability 9."""
+APART = {
+    "kernel_workspace": "workspaces of convolutions, attention and recurrent layers",
+    "context": "the context of the device, with its kernels",
+    "nccl": "buffers of NCCL",
+}
+"""The memory that no trace shows, by the option that says its bytes."""
+_CPU_ALIGNMENT = 64
+
+
+def _allocator(text: str) -> str:
+    """Return a text that names an allocator; raises OptionError for unknown settings."""
+    if text not in ("cuda", "plan", "cpu"):
+        settings_of(text)
+    return text
+
+
+Allocator = Annotated[str, AfterValidator(_allocator)]
+ALLOCATOR = (
+    "cuda, plan (one arena by memplan), cpu, or settings as in PYTORCH_CUDA_ALLOC_CONF: expandable_segments:True."
+)
+
+
+class FitsOptions(CapabilityOptions):
+    """The options of `fits`; sizes are bytes, or texts such as 24GiB."""
+
+    capacity: Size | None = Field(None, description="The device's memory.")
+    allocator: Allocator = Field("cuda", description=ALLOCATOR)
+    suggest: bool = Field(False, description="Say what would make the step fit, each tried.")
+    computed: bool = Field(False, description="Run the step on real values.")
+    compiled: bool = Field(False, description="Run forward and backward as AOT autograd parts them.")
+    cublas_workspace: Size = Field(CUBLAS, description="The workspace of cuBLAS.")
+    kernel_workspace: Size | None = Field(None, description="Workspaces of convolutions, attention, recurrent layers.")
+    context: Size | None = Field(None, description="The context of the device, with its kernels.")
+    nccl: Size | None = Field(None, description="Buffers of NCCL.")
+    time_limit_s: float = Field(5.0, gt=0, le=3600, description="Seconds for the plan; for the ways out as many twice.")
+    sizes: Mapping[str, Any] | None = Field(None, description="Sizes that may change, as in `ways.Sizes`.")
+
+    @property
+    def usable(self) -> int | None:
+        """The bytes that are available for tensors."""
+        if self.capacity is None:
+            return None
+        return max(0, self.capacity - sum(getattr(self, name) or 0 for name in APART))
+
+    @property
+    def alignment(self) -> int:
+        """The multiple to which sizes are rounded up."""
+        return _CPU_ALIGNMENT if self.allocator == "cpu" else ROUNDING
+
+    @property
+    def is_simulated(self) -> bool:
+        """True if torch's caching allocator serves the memory."""
+        return self.allocator not in ("plan", "cpu")
+
+    def settings(self, step: StepMemory) -> AllocatorSettings:
+        """Return the settings of the caching allocator, by default those of the snapshot."""
+        return (step.settings or AllocatorSettings()) if self.allocator == "cuda" else settings_of(self.allocator)
+
+    def counts(self, storage: Storage) -> bool:
+        """Return True for a storage on the device; step counters of optimizers stay on the host."""
+        return storage.size > 0 and not (storage.is_on_host and self.is_simulated)

@@ -1,0 +1,120 @@
+"""Whether a step of torch fits: of a model, or of a script's function, run on tensors without storage."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from contextlib import nullcontext
+from functools import partial
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from memplan.questions.reading import validated
+from memplan.files import named
+from memplan.planner.errors import InputError, OptionError, shown
+from memplan.extensions.torch.files.snapshot import steps_of
+from memplan.extensions.torch.inside.answer import FitsAnswer, compared, judged
+from memplan.extensions.torch.inside.demand import is_within, unsure_operators
+from memplan.extensions.torch.inside.device import FitsOptions
+from memplan.extensions.torch.inside.step import TorchStep
+from memplan.extensions.torch.inside.ways import sizes_of, ways
+
+_FIELDS = ("model", "inputs", "loss", "targets", "optimizer")
+
+
+def fits(
+    model: Any,
+    inputs: Any,
+    *,
+    loss: Any = None,
+    targets: Any = (),
+    optimizer: Any = None,
+    snapshot: bytes | None = None,
+    **options: Any,
+) -> FitsAnswer:
+    """Say whether a step of a model fits into so many bytes: inference, or training where there is a loss or optimizer.
+
+    The step is that of `TorchStep`, run eagerly on fake tensors, or on real values if `computed`. The options are those
+    of `FitsOptions`: `capacity`, as in "24GiB"; `allocator`, that of CUDA with its default settings or others, that of
+    CPUs, or `plan`, one arena by memplan; workspaces and what else torch's allocator does not see, which is taken off
+    the capacity if it is given. With `compiled`, forward and backward are the graphs of AOT autograd, between them what
+    its least cut saves. With `suggest` and a capacity, `ways` are the largest sizes, the modules to checkpoint, and
+    what a better order needs. A `snapshot` of the same step, the bytes of a file, is compared with it.
+    Raises InputError, which names the module, for steps that cannot be run, and OptionError.
+    """
+    device = validated(FitsOptions, options)
+    step = TorchStep(model, inputs, loss, targets, optimizer)
+    with named("snapshot"):
+        beside = None if snapshot is None else steps_of(snapshot)
+    run = partial(
+        TorchStep.recorded, foreach=device.allocator != "cpu", is_computed=device.computed, is_compiled=device.compiled
+    )
+    recording = run(step)
+    answer = judged(recording, device)
+    if beside is not None:
+        answer = answer.model_copy(update={"compared": compared(recording, device, beside)})
+    if not device.suggest or device.usable is None or unsure_operators(recording, device):
+        return answer
+    changing = sizes_of(step) if device.sizes is None else device.sizes
+    tries = partial(is_within, device=device)
+    ways_ = ways(step, recording, device.usable, tries, run, changing, 2 * device.time_limit_s)
+    return answer.model_copy(update={"ways": ways_})
+
+
+def fits_of_script(script: str, *, computed: bool = False, **options: Any) -> FitsAnswer:
+    """Return the result of `fits` for the step that `FILE.py:FUNCTION` returns, a dictionary of its arguments.
+
+    Parameters of the function whose defaults are numbers are sizes that may change. Raises InputError if the file, the
+    function or its result is wrong, and wherever `fits` does.
+    """
+    path, colon, name = script.rpartition(":")
+    if not colon or not path.endswith(".py"):
+        raise OptionError(f"script: must be FILE.py:FUNCTION, got {shown(script)}")
+    if not Path(path).is_file():
+        raise InputError(f"{path}: no such file")
+    with nullcontext() if computed else torch.device("meta"):
+        try:
+            spec = spec_from_file_location(Path(path).stem, path)
+            assert spec is not None  # the name ends with .py
+            assert spec.loader is not None
+            module = sys.modules[spec.name] = module_from_spec(spec)
+            sys.path.insert(0, str(Path(path).parent))
+            spec.loader.exec_module(module)
+            function = getattr(module, name, None)
+            if not callable(function):
+                raise InputError(f"{path}: must have the function {shown(name)}")
+            parameters = inspect.signature(function).parameters
+            step = _given(script, function())
+        except InputError:
+            raise
+        except Exception as error:
+            raise InputError(f"{script}: must run, got {_place(error, path)}{type(error).__name__}: {error}") from error
+
+    def step_of(name: str, size: int) -> TorchStep:
+        with nullcontext() if computed else torch.device("meta"):
+            return TorchStep(**_given(script, function(**{name: size})))
+
+    numbers = {name: row.default for name, row in parameters.items() if type(row.default) is int}
+    sizes = {name: (default, partial(step_of, name)) for name, default in numbers.items()}
+    return fits(**step, computed=computed, sizes=sizes or None, **options)
+
+
+def _given(script: str, given: Any) -> dict[str, Any]:
+    """Return the result of a function as arguments; raises InputError for any other result."""
+    if not isinstance(given, dict) or not {"model", "inputs"} <= given.keys() <= {*_FIELDS}:
+        got = ", ".join(map(str, given)) if isinstance(given, dict) else type(given).__name__
+        rule = f"must return a dictionary with model and inputs, and of {', '.join(_FIELDS[2:])} what there is"
+        raise InputError(f"{script}: {rule}, got {shown(got)}")
+    return given
+
+
+def _place(error: BaseException, path: str) -> str:
+    """Return the last line of the script in an error's traceback, which precedes the error's message."""
+    trace, line = error.__traceback__, None
+    while trace is not None:
+        line = trace.tb_lineno if trace.tb_frame.f_code.co_filename == path else line
+        trace = trace.tb_next
+    return f"line {line}: " if line is not None else ""

@@ -1,0 +1,186 @@
+"""Graphs of operations from torch.fx modules, with the node of each operation, so that orders can be applied.
+
+Every call whose result has a storage of its own is an operation; views and items of tuples belong to what they look at,
+as schemas say. Inputs that are parameters or state lie apart, as attributes do, and are not counted. Only
+the cost of a node imports torch: its floating-point operations where torch counts them, else what it writes.
+Source: torch 2.13, FunctionSchema's alias_info and tags.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from typing import Any
+
+from memplan.planner.errors import FormatError, shown
+from memplan.planner.operations.graph import GraphOperation, OperationGraph
+from memplan.extensions.torch.files.fx import changed_by, is_getitem, storages_of, values_of
+
+SAME_STORAGE = frozenset({"aten::_unsafe_view"})
+"""Operations that look at their first argument although their schema does not say so."""
+_DRAWS = "nondeterministic_seeded"
+
+
+@dataclass(frozen=True)
+class ModuleGraph:
+    """The operations of a torch.fx graph module: operation k is the node `nodes[k]`; views are not operations."""
+
+    module: Any
+    graph: OperationGraph
+    nodes: tuple[Any, ...]
+    views: frozenset[Any]
+
+
+def graph_of(
+    module: Any,
+    *,
+    resident: Collection[str] | None = None,
+    cost: Callable[[Any], int] | None = None,
+    looking: frozenset[str] = SAME_STORAGE,
+) -> ModuleGraph:
+    """Return the graph of a torch.fx.GraphModule whose nodes have their values in `meta["val"]`.
+
+    `resident` are the names of the placeholders that lie apart; None is all of them. `cost` gives what it costs to run
+    a node again. `looking` are operations, by their schemas' names, that only look at their first argument. Raises
+    FormatError for a graph that has other nodes than calls of operations, or a shape with symbols.
+    """
+    draft = _Draft(resident, cost, looking)
+    for node in module.graph.nodes:
+        draft.add(node)
+    graph = OperationGraph(
+        size=tuple(draft.size), kept=tuple(draft.kept), resident=tuple(draft.apart), ops=tuple(draft.rows)
+    )
+    return ModuleGraph(module, graph, tuple(draft.nodes), frozenset(draft.views))
+
+
+def is_view(node: Any, looking: frozenset[str] = SAME_STORAGE) -> bool:
+    """Return True if a node only has storages of the nodes that it views, see `graph_of`."""
+    if node.op != "call_function":
+        return False
+    if is_getitem(node):
+        return True
+    values = _tensors(node)
+    return (
+        bool(values)
+        and not list(changed_by(node))
+        and all(base is not None for base in _bases(node, len(values), looking))
+    )
+
+
+class _Draft:
+    """The nodes read so far: `tensors` has the tensor of each value of each node."""
+
+    def __init__(
+        self, resident: Collection[str] | None, cost: Callable[[Any], int] | None, looking: frozenset[str]
+    ) -> None:
+        self._resident, self._cost, self._looking = resident, cost, looking
+        self.views: list[Any] = []
+        self.size: list[int] = []
+        self.kept: dict[int, None] = {}
+        self.apart: list[int] = []
+        self.rows: list[GraphOperation] = []
+        self.nodes: list[Any] = []
+        self.tensors: dict[Any, tuple[int, ...]] = {}
+        self._effect: int | None = None
+
+    def add(self, node: Any) -> None:
+        """Read a node."""
+        if node.op in ("placeholder", "get_attr"):
+            self.tensors[node] = tuple(self._new(node, value) for value in _tensors(node))
+            if node.op == "get_attr" or self._resident is None or node.name in self._resident:
+                self.apart += self.tensors[node]
+        elif node.op == "output":
+            self.kept = dict.fromkeys(t for source in node.all_input_nodes for t in self.tensors[source])
+            self.kept = {t: None for t in self.kept if t not in set(self.apart)}
+        elif node.op == "call_function":
+            self._call(node)
+        else:
+            rule = "must be a placeholder, get_attr, call_function or output: trace the module first"
+            raise FormatError(f"node {shown(node.name)}: {rule}, got {shown(node.op)}")
+
+    def _call(self, node: Any) -> None:
+        if is_view(node, self._looking):
+            self.views.append(node)
+        if is_getitem(node):
+            tensor = self.tensors[node.args[0]]
+            index = node.args[1]
+            self.tensors[node] = (tensor[index],) if isinstance(index, int) and index < len(tensor) else tensor
+            return
+        values = _tensors(node)
+        bases = _bases(node, len(values), self._looking)
+        changed = {t for source in changed_by(node) for t in self.tensors[source]}
+        names = [
+            self._new(node, value) if base is None else self.tensors[base][0]
+            for value, base in zip(values, bases, strict=True)
+        ]
+        self.tensors[node] = tuple(names)
+        if is_view(node, self._looking):
+            return
+        if not values:
+            names = [self._new(node, None)]
+            self.tensors[node] = tuple(names)
+        inputs = dict.fromkeys(t for source in node.all_input_nodes for t in self.tensors[source])
+        made = [t for t, base in zip(names, bases, strict=False) if base is None] if values else names
+        has_effect = bool(changed) or node.is_impure()
+        position = len(self.rows)
+        self.rows.append(
+            GraphOperation(
+                inputs=tuple(inputs),
+                outputs=tuple(dict.fromkeys((*made, *sorted(changed)))),
+                after=(self._effect,) if node.is_impure() and self._effect is not None else (),
+                name=node.name,
+                cost=None if self._cost is None else self._cost(node),
+                once=has_effect or _draws(node),
+            )
+        )
+        self._effect = position if node.is_impure() else self._effect
+        self.nodes.append(node)
+
+    def _new(self, node: Any, value: Any) -> int:
+        bytes_ = 0 if value is None else value.numel() * value.element_size()
+        if not isinstance(bytes_, int):
+            raise FormatError(f"node {shown(node.name)}: must have a known shape, got {shown(str(value.shape))}")
+        self.size.append(bytes_)
+        return len(self.size) - 1
+
+
+def _tensors(node: Any) -> list[Any]:
+    """Return the values of a node: its tensors, with None for other entries of a list."""
+    values = list(values_of(node))
+    if not any(hasattr(value, "element_size") for value in values):
+        return []
+    return [value if hasattr(value, "element_size") else None for value in values]
+
+
+def _bases(node: Any, count: int, looking: frozenset[str]) -> list[Any]:
+    """Return, for each value of a call, the node whose storage it shares; None if it has its own."""
+    schema = getattr(node.target, "_schema", None)
+    if schema is not None and schema.name in looking:
+        return [node.args[0]]
+    return list(storages_of(node, count))
+
+
+def _draws(node: Any) -> bool:
+    """Return True if an operation draws random numbers, so that a second run would compute another result."""
+    return any(getattr(tag, "name", "") == _DRAWS for tag in getattr(node.target, "tags", ()))
+
+
+def flops_of(node: Any) -> int:
+    """Return the cost of running a node again: multiplications and additions, or the number of its output elements.
+
+    Views, and what reads no tensor (constants), cost nothing. Imports torch.
+    """
+    from torch.utils._pytree import tree_map_only
+    from torch.utils.flop_counter import flop_registry
+
+    if is_view(node) or not node.all_input_nodes:
+        return 0
+    values = node.meta["val"]
+    packet = getattr(node.target, "_overloadpacket", None)
+    if packet in flop_registry:
+        from torch.fx import Node
+
+        args, kwargs = tree_map_only(Node, lambda other: other.meta["val"], (node.args, dict(node.kwargs)))
+        return int(flop_registry[packet](*args, **kwargs, out_val=values))
+    every = values if isinstance(values, list | tuple) else (values,)
+    return sum(int(value.numel()) for value in every if hasattr(value, "numel"))

@@ -1,0 +1,158 @@
+"""The pools of inductor, planned once for all shapes: offset formulas instead of a tree of allocations.
+
+Inductor plans each pool itself first. A pool is planned anew where that is proved to need no more bytes, padded, at any
+shape, and needs no more at samples to the byte; all others stay as they are. Nothing overlaps at any shape whatever.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from memplan.questions.capability import Control
+from memplan.extensions.shapes.search.certificate import within
+from memplan.extensions.shapes.search.search import Planned, planned
+from memplan.extensions.shapes.shapes import ShapesOptions
+from memplan.planner.errors import InputError
+from memplan.extensions.shapes.symbols.comparing import samples
+from memplan.extensions.shapes.symbols.problem import SymbolicBuffer, SymbolicProblem
+from memplan.extensions.shapes.symbols.reading import read
+from memplan.extensions.shapes.symbols.space import SymbolRange
+
+MOST_PARTS = 20_000
+"""The most terms of all offsets, written out; what inductor writes repeats those of the offsets beneath."""
+SAMPLES = 64
+MOST_SIZE = 2**16
+"""The largest size of a dimension that torch knows no bound of, up to which pools are proved to be as small."""
+
+
+@dataclass(frozen=True)
+class PlannedPool:
+    """The sizes of a pool of inductor, as sympy expressions: of its allocation tree, and of the plan."""
+
+    blocks: int
+    tree: Any
+    bytes: Any
+
+    @property
+    def is_planned(self) -> bool:
+        """True if the pool has a plan of memplan instead of its tree."""
+        return self.bytes is not self.tree
+
+
+@contextmanager
+def planned_pools(time_limit_s: float = 10.0) -> Iterator[list[PlannedPool]]:
+    """Plan the pools of all graphs compiled in the block, with a time limit for each; yield a report on each.
+
+    Inductor's memory planning is on within, for intermediate values and outputs in one pool.
+    """
+    from torch._inductor import config
+    from torch._inductor.codegen.memory_planning import MemoryPlanner
+
+    planned: list[PlannedPool] = []
+    original = MemoryPlanner.allocate_groups
+
+    def allocate_groups(self: Any) -> None:
+        original(self)
+        pools = {id(group.allocation.pool): group.allocation.pool for group in self.buffer_groups}
+        for pool in pools.values():
+            blocks = [group.allocation for group in self.buffer_groups if group.allocation.pool is pool]
+            planned.append(_planned_pool(pool, blocks, time_limit_s))
+
+    with config.patch(memory_planning=True, memory_pool="combined"):
+        MemoryPlanner.allocate_groups = allocate_groups
+        try:
+            yield planned
+        finally:
+            MemoryPlanner.allocate_groups = original
+
+
+class _Root:
+    """Replaces the tree of a pool, of which inductor reads the size and the lifetimes once offsets are known."""
+
+    allocations = ()
+
+    def __init__(self, size: Any, tree: Any) -> None:
+        self.get_symbolic_size = lambda: size
+        self.get_live_ranges = tree.get_live_ranges
+
+
+def _planned_pool(pool: Any, blocks: Sequence[Any], time_limit_s: float) -> PlannedPool:
+    """Give a pool a plan for all shapes if it is proved to be as good as the pool's own plan."""
+    import sympy
+
+    tree = sympy.sympify(pool.root.get_symbolic_size())
+    own = PlannedPool(len(blocks), tree, tree)
+    sizes = [sympy.sympify(block.symbolic_size) for block in blocks]
+    if any(block.earliest_available is not None for block in blocks):
+        return own  # sizes that are known late must not move what is needed before
+    try:
+        problem = _problem(blocks, sizes)
+        programs = planned(problem, 1, Control().begun(ShapesOptions(time_limit_s=time_limit_s)))
+        is_as_good = programs.proof.ratio == 0 or _is_never_above(programs, tree, time_limit_s)
+    except InputError:  # sizes with functions that have no polynomials
+        return own
+    written = _written(programs, sizes)
+    if not is_as_good or written is None:
+        return own
+    offsets, size = written
+    symbols = {symbol.name: symbol for each in (tree, size) for symbol in each.free_symbols}
+    for point in samples(programs.sized.space, SAMPLES):
+        values = {symbols[name]: value for name, value in point.items() if name in symbols}
+        if size.subs(values) > tree.subs(values):
+            return own  # the end of the uppermost buffer is not padded
+    for block, offset in zip(blocks, offsets, strict=True):
+        block.offset = offset
+    pool.root = _Root(size, pool.root)
+    return PlannedPool(len(blocks), tree, size)
+
+
+def _problem(blocks: Sequence[Any], sizes: Sequence[Any]) -> SymbolicProblem:
+    from torch._inductor.utils import ALIGN_BYTES
+    from torch._inductor.virtualized import V
+
+    symbols = {}
+    for symbol in sorted({symbol for size in sizes for symbol in size.free_symbols}, key=str):
+        span = V.graph.sizevars.shape_env.var_to_range[symbol]
+        most = int(span.upper) if span.upper < MOST_SIZE else MOST_SIZE
+        symbols[str(symbol)] = SymbolRange(min=max(0, int(span.lower)), max=most)
+    rows = [
+        SymbolicBuffer(id=i, size=str(size), start=life.begin, end=max(life.end, life.begin + 1))
+        for i, (size, life) in enumerate(zip(sizes, [block.live_range for block in blocks], strict=True))
+    ]
+    return SymbolicProblem(symbols=symbols, buffers=tuple(rows), alignment=ALIGN_BYTES)
+
+
+def _is_never_above(found: Planned, tree: Any, time_limit_s: float) -> bool:
+    """Prove that the peak never exceeds the size of inductor's padded tree."""
+    from torch._inductor.utils import ALIGN_BYTES, align
+    from torch.utils._sympy.functions import FloorDiv
+
+    padded = align(tree).replace(align, lambda end: ALIGN_BYTES * FloorDiv(end + ALIGN_BYTES - 1, ALIGN_BYTES))
+    load = read(str(padded), found.sized.space, "tree")
+    deadline = Control().begun(ShapesOptions(time_limit_s=time_limit_s)).deadline.at
+    forms = [program.forms for program in found.programs.programs if program.forms is not None]
+    return within(found.sized, forms, [load], Fraction(0), deadline).found == "proved"
+
+
+def _written(found: Planned, sizes: Sequence[Any]) -> tuple[list[Any], Any] | None:
+    """Return the offsets and the bytes as inductor expressions; None if these are too long."""
+    import sympy
+    from torch._inductor.utils import align
+    from torch.utils._sympy.functions import Max
+
+    program = found.programs.programs[0]
+    if sum(program.counts()[:-1]) > MOST_PARTS:
+        return None
+    forms = {form: align(size) for form, size in zip(found.sized.form_of.tolist(), sizes, strict=True)}
+
+    def largest(ends: list[Any]) -> Any:
+        return Max(*ends) if len(ends) > 1 else ends[0] if ends else sympy.Integer(0)
+
+    offsets, _ = program.written(forms, largest)
+    tops = zip(program.which, found.sized.form_of.tolist(), strict=True)
+    last = [offsets[i] + sizes[i] for i, top in enumerate(tops) if top in program.last]
+    return offsets, largest(last)

@@ -1,0 +1,100 @@
+"""The bytes that torch.fx graphs need unchanged: of one pass, or of both with the bytes that the caller holds."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Collection
+from typing import Any
+
+from torch.fx.node import map_arg
+
+from memplan.planner.errors import FormatError, OptionError
+from memplan.planner.model.sizes import size_text
+from memplan.planner.operations.order_check import bytes_along
+from memplan.extensions.torch.files.fx import values_of
+from memplan.extensions.torch.inside.graphs import graph_of, is_view
+
+
+def refuse_above(capacity: int, needed: int | None, *, is_warned: bool) -> None:
+    """Raise OptionError, or warn, if a graph needs more than a capacity, or an unknown number of bytes (None)."""
+    if needed is not None and needed <= capacity:
+        return
+    got = "a graph whose sizes are open" if needed is None else f"a graph that needs {size_text(needed)}"
+    message = f"capacity: must hold each graph with its gradients ({size_text(capacity)}), got {got}"
+    if not is_warned:
+        raise OptionError(f"{message}: give more, or over=warn")
+    warnings.warn(message, stacklevel=3)
+
+
+def needed_beside(graph: Any, resident: Collection[str] | None) -> int | None:
+    """Return the bytes that a graph needs unchanged, with the scratch of convolutions, besides lasting inputs.
+
+    None where sizes are open.
+    """
+    try:
+        graph_and_nodes = graph_of(graph, resident=resident)
+    except FormatError:
+        return None
+    measured: dict[str, int] = {}
+    along = bytes_along(graph_and_nodes.graph, range(len(graph_and_nodes.nodes)))
+    return max(
+        [0, *(alive + _scratch(node, measured) for alive, node in zip(along, graph_and_nodes.nodes, strict=True))]
+    )
+
+
+def _scratch(node: Any, measured: dict[str, int]) -> int:
+    """Return the scratch of a convolution, measured once for each shape; other kernels need less.
+
+    Where it cannot be run it is taken to copy all that it reads and makes into a layout of its own.
+    """
+    if "convolution" not in str(node.target):
+        return 0
+    from memplan.extensions.torch.inside.kernels import scratch_bytes
+
+    args, kwargs = map_arg((node.args, node.kwargs), lambda source: source.meta["val"])
+    key = str((node.target, args, kwargs))
+    if key not in measured:
+        scratch = scratch_bytes(node.target, args, kwargs)
+        measured[key] = bytes_of([node, *node.all_input_nodes]) if scratch is None else scratch
+    return measured[key]
+
+
+def needed_by(forward: Any, backward: Any, n_results: int) -> int | None:
+    """Return the bytes of both passes and of what their caller holds: results, and gradients of the previous step.
+
+    None where sizes are open.
+    """
+    inputs = inputs_of(forward)
+    out = [node for node in forward.graph.output_node().args[0] if node is not None]
+    made = {node.name: maker_of(node) for node in out}
+    results = {node for node in map(maker_of, out[:n_results]) if node.op != "placeholder"}
+    stay = {*inputs.values(), *results}
+    resident = [name for name in inputs_of(backward) if made.get(name, inputs.get(name)) in stay]
+    needs = needed_beside(forward, None), needed_beside(backward, resident)
+    if None in needs:
+        return None
+    held = bytes_of(inputs.values()) + gradient_bytes(backward, 0)
+    return held + max(needs[0] or 0, bytes_of(results) + (needs[1] or 0))
+
+
+def inputs_of(module: Any) -> dict[str, Any]:
+    """Return the inputs of a graph by their names."""
+    return {node.name: node for node in module.graph.nodes if node.op == "placeholder"}
+
+
+def bytes_of(nodes: Collection[Any]) -> int:
+    """Return the bytes of the values of nodes."""
+    return sum(getattr(value, "nbytes", 0) for node in nodes for value in values_of(node))
+
+
+def gradient_bytes(joint: Any, n_results: int) -> int:
+    """Return the bytes of the gradients of a joint graph, which equal those of the previous step."""
+    made = [node for node in joint.graph.output_node().args[0][n_results:] if node is not None]
+    return bytes_of(dict.fromkeys(made))
+
+
+def maker_of(node: Any) -> Any:
+    """Return the node that writes the storage of a node; views are created where they are read."""
+    while is_view(node):
+        node = node.args[0]
+    return node

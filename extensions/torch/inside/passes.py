@@ -1,0 +1,110 @@
+"""Passes for torch.fx that return a new graph module with another order, or with recomputation.
+
+What is computed is the same, node by node: each node of the new graph is a copy of one of the first graph, reads copies
+of what that one reads, and each of the first graph's nodes is there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+from memplan.extensions.networks.order.answer import RecomputedPoint
+from memplan.extensions.networks.order.options import TIME_LIMIT_S
+from memplan.extensions.networks.order.search.solve import order_operations
+from memplan.planner.errors import OperationsError
+from memplan.planner.operations.order_check import peak_of
+from memplan.extensions.torch.files.fx import is_getitem
+from memplan.extensions.torch.inside.graphs import SAME_STORAGE, ModuleGraph, graph_of
+
+
+def reordered(
+    module: Any,
+    *,
+    resident: Collection[str] | None = None,
+    looking: frozenset[str] = SAME_STORAGE,
+    time_limit_s: float = TIME_LIMIT_S,
+    deterministic: bool = False,
+) -> Any:
+    """Return a torch.fx.GraphModule that computes the same in the order with the least peak.
+
+    Nodes must have their values in `meta["val"]`, as after torch.export or make_fx with fake tensors. If its own order
+    is as good, the module itself is returned. `resident` and `looking` are as in `graph_of`. Raises FormatError for a
+    graph that cannot be read.
+    """
+    graph_and_nodes = graph_of(module, resident=resident, looking=looking)
+    result = order_operations(graph_and_nodes.graph, time_limit_s=time_limit_s, deterministic=deterministic)
+    return module if result.peak >= result.given_peak else with_order(graph_and_nodes, result.order)
+
+
+def with_order(found: ModuleGraph, order: Sequence[int]) -> Any:
+    """Return the module with its operations in an order; raises OperationsError for one that is not legal."""
+    peak_of(found.graph, order)
+    return _with_runs(found, order)
+
+
+def with_clones(found: ModuleGraph, point: RecomputedPoint) -> Any:
+    """Return the module with the operations of a frontier point, some of which run again."""
+    if len(point.order) < len(found.nodes):
+        raise OperationsError(f"point: must be of a graph with {len(found.nodes)} operations")
+    if point.steps:
+        raise OperationsError("point: must be without a link, got tensors that are sent away")
+    return _with_runs(found, point.order)
+
+
+def _with_runs(found: ModuleGraph, runs: Sequence[int]) -> Any:
+    """Write the nodes in the order of runs; each reader uses the latest copy."""
+    from torch.fx import Graph, GraphModule
+
+    graph = Graph()
+    copies: dict[Any, Any] = {}
+    looking: dict[Any, list[Any]] = {}
+    for node in found.module.graph.nodes:
+        if node.op == "placeholder":
+            copies[node] = graph.node_copy(node)
+        elif node in found.views:
+            for source in node.all_input_nodes:
+                looking.setdefault(source, []).append(node)
+    copy = _Copies(graph, copies)
+    for v in runs:
+        node = found.nodes[v]
+        made = graph.node_copy(node, copy.of)
+        copies[node] = made
+        _forget(node, looking, copies)
+        for item in filter(is_getitem, looking.get(node, ())):
+            copy.of(item)  # what is taken late would keep all that was made beside it
+    for node in found.module.graph.nodes:
+        if node.op == "output":
+            graph.node_copy(node, copy.of)
+    graph.set_codegen(found.module.graph._codegen)
+    graph.lint()
+    return GraphModule(found.module, graph, class_name=type(found.module).__name__)
+
+
+class _Copies:
+    """The copies of nodes; a view or an attribute is copied when a node reads it."""
+
+    def __init__(self, graph: Any, copies: dict[Any, Any]) -> None:
+        self._graph, self._copies = graph, copies
+
+    def of(self, node: Any) -> Any:
+        """Return the current copy of a node."""
+        missing = [node] if node not in self._copies else []
+        while missing:
+            last = missing[-1]
+            waits = [source for source in last.all_input_nodes if source not in self._copies]
+            missing += waits
+            if not waits:
+                missing.pop()
+                if last not in self._copies:
+                    self._copies[last] = self._graph.node_copy(last, self._copies.__getitem__)
+        return self._copies[node]
+
+
+def _forget(node: Any, looking: dict[Any, list[Any]], copies: dict[Any, Any]) -> None:
+    """Discard the views of recomputed nodes."""
+    stack = list(looking.get(node, ()))
+    while stack:
+        view = stack.pop()
+        if copies.pop(view, None) is not None:
+            stack += looking.get(view, ())

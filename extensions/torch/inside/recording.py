@@ -1,0 +1,174 @@
+"""The storages that a step of torch keeps alive: the module and line that made each, and its lifetime.
+
+Operations are seen where they are dispatched, on fake tensors or on real ones; what kernels need for themselves is not.
+A storage ends when the last tensor on it does, as Python and autograd hold the same references in both. Imports torch.
+"""
+
+from __future__ import annotations
+
+import sys
+import weakref
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+from torch.utils.flop_counter import flop_registry
+
+import memplan
+from memplan.extensions.torch.files.storages import Phase, Role, StepMemory, Storage
+from memplan.extensions.torch.inside.kernels import RealKernels
+
+_OF_TORCH, _OF_MEMPLAN = (str(Path(torch.__file__).parent), __file__, "<"), str(Path(memplan.__file__).parent)
+"""The beginnings of names of files whose lines say nothing about a user's tensor."""
+
+
+@dataclass(slots=True)
+class RunOperation:
+    """An operation that ran: the tensors that it reads, makes and changes, and the cost of running it again."""
+
+    name: str
+    phase: Phase
+    module: str
+    reads: tuple[int, ...]
+    makes: tuple[int, ...]
+    changes: tuple[int, ...]
+    cost: int
+    draws: bool
+
+
+class Recording(StepMemory, TorchDispatchMode):  # type: ignore[misc]  # the package is untyped
+    """Records the operations that run while it is entered.
+
+    `last_step` is the number of operations before the last step; `names` are modules.
+    """
+
+    def __init__(self) -> None:
+        StepMemory.__init__(self)
+        TorchDispatchMode.__init__(self)
+        self.operations: list[RunOperation] = []
+        self.phase: Phase = "given"
+        self.modules: list[str] = []
+        self.names: tuple[str, ...] = ()
+        self.last_step = 0
+        self.kernels = RealKernels()
+        self._alive: dict[int, tuple[int, Any]] = {}
+        self._origins: dict[int, tuple[str, str]] = {}
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result = func(*args, **(kwargs or {}))
+        if func.namespace != "prim":
+            result = self.kernels.result(func, args, kwargs or {}, result)
+            self._operation(func, args, kwargs or {}, result)
+        return result
+
+    def give(self, values: Iterable[Any], role: Role) -> None:
+        """Count storages that exist before the step."""
+        for value in _tensors(values):
+            if value.untyped_storage()._cdata not in self._alive:
+                self._begin(value, "given", ("", ""), role, 0)
+
+    def assign(self, values: Iterable[Any], role: Role, *, is_on_host: bool = False) -> None:
+        """Assign a purpose to the storages of tensors that are alive now; parameters stay parameters."""
+        for value in _tensors(values):
+            tensor = self._alive.get(value.untyped_storage()._cdata)
+            if tensor is not None and self.tensors[tensor[0]].role not in ("parameters", "inputs"):
+                self.tensors[tensor[0]].role, self.tensors[tensor[0]].is_on_host = role, is_on_host
+
+    def keep_for_backward(self) -> None:
+        """Mark what the forward pass has made, and is still alive, as activations."""
+        for position, _ in self._alive.values():
+            if self.tensors[position].phase == "forward" and self.tensors[position].role == "temporaries":
+                self.tensors[position].role = "activations"
+
+    def close(self) -> None:
+        """End the recording; storages that are alive now stay alive after it."""
+        self.unmeasured = tuple(self.kernels.unmeasured)
+        self._alive.clear()
+
+    def watch(self, model: Any) -> None:
+        """Follow which of a model's modules is running, by its name."""
+        self.names = tuple(name for name, _ in model.named_modules())
+        for name, module in model.named_modules():
+            module.register_forward_pre_hook(partial(self._enter, name))
+            module.register_forward_hook(self._leave)
+
+    def _enter(self, name: str, *_: Any) -> None:
+        self.modules.append(name)
+
+    def _leave(self, *_: Any) -> None:
+        self.modules.pop()
+
+    def _operation(self, func: Any, args: Any, kwargs: Any, result: Any) -> None:
+        origin = self._origin()
+        is_lifted = func._overloadpacket is torch.ops.aten.lift_fresh  # a constant in the program's source
+        inputs, results = [] if is_lifted else list(_tensors((args, kwargs))), list(_tensors((result,)))
+        self.give(inputs, "inputs")
+        reads = dict.fromkeys(self._alive[value.untyped_storage()._cdata][0] for value in inputs)
+        name, made = str(func), []
+        for value in results:
+            if value.untyped_storage()._cdata not in self._alive:
+                position = self._begin(value, name, origin, "temporaries", len(self.events))
+                self.tensors[position].is_on_host = self.kernels.takes_as_host(value)
+                self.events.append(position)
+                made.append(position)
+        changed = list(_changed(func, args, kwargs)) if func._schema.is_mutable else []
+        changes = dict.fromkeys(self._alive[value.untyped_storage()._cdata][0] for value in _tensors(changed))
+        if made or changes:
+            packet = func._overloadpacket
+            cost = sum(value.numel() for value in results) if made else 0
+            if packet in flop_registry:
+                cost = flop_registry[packet](*args, **kwargs, out_val=result)
+            draws = torch.Tag.nondeterministic_seeded in func.tags
+            row = RunOperation(name, self.phase, origin[0], tuple(reads), tuple(made), tuple(changes), cost, draws)
+            self.operations.append(row)
+
+    def _begin(self, value: Any, operation: str, origin: tuple[str, str], role: Role, start: int) -> int:
+        storage, position = value.untyped_storage(), len(self.tensors)
+        self.tensors.append(Storage(storage.nbytes(), start, self.phase, operation, *origin, role))
+        watched = weakref.ref(storage, partial(self._end, storage._cdata, position))
+        self._alive[storage._cdata] = position, watched
+        return position
+
+    def _end(self, key: int, position: int, _: Any) -> None:
+        del self._alive[key]
+        self.tensors[position].end = len(self.events)
+        self.events.append(~position)
+
+    def _origin(self) -> tuple[str, str]:
+        """Return the running module and line; in the backward pass, those of the forward operation."""
+        node = torch._C._current_autograd_node()
+        if node is not None and (not self.modules or self.phase != "backward"):
+            node_origin = self._origins.get(node._sequence_nr())
+            if node_origin is not None:
+                return node_origin
+        origin = self.modules[-1] if self.modules else "", _line()
+        if node is None:
+            self._origins[torch.autograd._get_sequence_nr() - 1] = origin
+        return origin
+
+
+def _line() -> str:
+    """Return the innermost running line outside of torch; None if it belongs to memplan."""
+    frame: Any = sys._getframe(2)
+    while frame is not None and frame.f_code.co_filename.startswith(_OF_TORCH):
+        frame = frame.f_back
+    if frame is None or frame.f_code.co_filename.startswith(_OF_MEMPLAN):
+        return ""
+    return f"{frame.f_code.co_filename}:{frame.f_lineno}"
+
+
+def _tensors(values: Any) -> Iterable[Any]:
+    """Return the tensors in values that have a storage."""
+    return (value for value in tree_leaves(values) if isinstance(value, torch.Tensor) and value.layout == torch.strided)
+
+
+def _changed(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Iterable[Any]:
+    """Return the arguments that an operation writes, as its schema says."""
+    for k, argument in enumerate(func._schema.arguments):
+        if argument.alias_info is not None and argument.alias_info.is_write:
+            yield args[k] if k < len(args) and not argument.kwarg_only else kwargs.get(argument.name)

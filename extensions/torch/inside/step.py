@@ -1,0 +1,254 @@
+"""Steps of torch, inference or training, run on fake copies of a model, without weights or computation."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection, Iterator
+from contextlib import nullcontext
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import torch
+from torch import nn
+from torch._functorch.aot_autograd import aot_function
+from torch._functorch.partitioners import min_cut_rematerialization_partition
+from torch._subclasses import FakeTensorMode
+from torch._subclasses.fake_tensor import DataDependentOutputException, DynamicOutputShapeException, FakeTensor
+from torch.utils._python_dispatch import _get_current_dispatch_mode
+from torch.utils._pytree import tree_leaves, tree_map_only
+from torch.utils.checkpoint import checkpoint
+
+from memplan.planner.errors import InputError, OptionError, shown
+from memplan.extensions.torch.inside.recording import Recording
+from memplan.extensions.torch.inside.tracing import interpreted
+
+OPTIMIZERS: dict[str, Callable[..., Any]] = {
+    "sgd": partial(torch.optim.SGD, lr=0.01),
+    "adam": torch.optim.Adam,
+    "adamw": torch.optim.AdamW,
+}
+_MOST_SAID = 300
+
+
+@dataclass(frozen=True)
+class TorchStep:
+    """A step: a forward pass and, with a loss or an optimizer, a backward pass and the optimizer's step.
+
+    `model` is a module, or a function without arguments that makes one. `inputs` are a tensor, a tuple of positional
+    or a dictionary of named arguments. `loss` takes the result and the `targets`; without it, the result is the loss,
+    or has it as `loss`. `optimizer` is a name of OPTIMIZERS, a class or function of parameters, or an optimizer.
+    """
+
+    model: Any
+    inputs: Any
+    loss: Callable[..., Any] | None = None
+    targets: tuple[Any, ...] = ()
+    optimizer: Any = None
+
+    @property
+    def is_training(self) -> bool:
+        """True if gradients are computed."""
+        return self.loss is not None or self.optimizer is not None
+
+    def recorded(
+        self,
+        *,
+        foreach: bool = False,
+        checkpointed: Collection[str] = (),
+        is_computed: bool = False,
+        is_compiled: bool = False,
+    ) -> Recording:
+        """Run and record the step; training runs twice, since the optimizer creates its state in the first run.
+
+        `foreach` is the default of optimizers that have it, `checkpointed` names modules whose activations are computed
+        again. Raises InputError, which names the module, for what cannot be run; `is_computed` runs on real values,
+        `is_compiled` the graphs of AOT autograd, operation by operation.
+        """
+        recording, log = Recording(), logging.getLogger("torch._subclasses.fake_tensor")
+        is_quiet, log.disabled = log.disabled, True  # what it logs is raised, too
+        try:
+            with nullcontext() if isinstance(self.model, nn.Module) or is_computed else torch.device("meta"):
+                model = self.model if isinstance(self.model, nn.Module) else self.model()
+            if not isinstance(model, nn.Module):
+                rule = "must be a torch.nn.Module or a function that makes one"
+                raise InputError(f"model: {rule}, got {shown(str(type(model)))}")
+            values = tree_leaves((list(model.parameters()), self.inputs))
+            mode = next((value.fake_mode for value in values if isinstance(value, FakeTensor)), None)
+            with nullcontext() if is_computed else mode or FakeTensorMode(allow_non_fake_inputs=True):
+                replace(self, model=model)._run(recording, foreach, checkpointed, is_compiled)
+        except (DataDependentOutputException, DynamicOutputShapeException) as error:
+            rule = f"must not read values of tensors, which fake ones do not have, got {error.func}"
+            raise InputError(
+                f"{_place(recording)}: {rule}: give computed=True to run the step on real values"
+            ) from error
+        except InputError:
+            raise
+        except Exception as error:
+            text = shown(f"{type(error).__name__}: {error}"[:_MOST_SAID])
+            if self.loss is not None and not self.targets and "missing" in text:
+                raise InputError(f"targets: must be given for this loss, got none: {text}") from error
+            raise InputError(f"{_place(recording)}: must run on its inputs, got {text}") from error
+        finally:
+            log.disabled = is_quiet
+            recording.close()
+        return recording
+
+    def _run(self, found: Recording, foreach: bool, checkpointed: Collection[str], is_compiled: bool) -> None:
+        model, inputs, targets, optimizer = self._copies()
+        named = dict(model.named_modules())
+        for name in checkpointed:
+            module = named[name]
+            module.forward = partial(checkpoint, module.forward, use_reentrant=False, preserve_rng_state=False)
+        parameters = list(model.parameters())
+        for group in optimizer.param_groups if foreach and optimizer is not None else ():
+            if group.get("foreach", True) is None and not group.get("fused"):
+                group["foreach"] = True
+        found.watch(model)
+        found.give((parameters, list(model.buffers())), "parameters")
+        found.give(optimizer.state.values() if optimizer is not None else (), "optimizer")
+        found.give((inputs, targets), "inputs")
+        model = self._traced(model, inputs) if is_compiled else model
+        with found:
+            for _ in range(2 if optimizer is not None else 1):
+                self._once(found, (model, optimizer, parameters), inputs, targets)
+        found.close()
+
+    def _once(self, found: Recording, trained: tuple[Any, Any, list[Any]], inputs: Any, targets: Any) -> None:
+        """Run one step; its local variables stay alive to its end, as in a user's function."""
+        model, optimizer, parameters = trained
+        found.phase, found.last_step = "forward", len(found.operations)
+        if optimizer is not None:
+            optimizer.zero_grad()
+        with torch.set_grad_enabled(self.is_training):
+            args, kwargs = _arguments(inputs)
+            result = model(*args, **kwargs)
+            loss = result if self.loss is None else self.loss(result, *targets)
+        found.assign(tree_leaves((_plain(result), _plain(loss))), "outputs")
+        if not self.is_training:
+            return
+        found.keep_for_backward()
+        found.phase = "backward"
+        _scalar(loss).backward()
+        found.assign([parameter.grad for parameter in parameters], "gradients")
+        if optimizer is not None:
+            found.phase = "optimizer"
+            optimizer.step()
+            for group in optimizer.param_groups:
+                on_host = not (group.get("capturable") or group.get("fused"))
+                for parameter in group["params"]:
+                    state = dict(optimizer.state.get(parameter, {}))
+                    count = state.pop("step", None)
+                    found.assign(state, "optimizer")
+                    found.assign([count], "optimizer", is_on_host=on_host)
+
+    def _traced(self, model: Any, inputs: Any) -> Any:
+        """Return a model whose passes are graphs, partitioned so that the fewest bytes are saved."""
+        state = dict(model.named_parameters()), dict(model.named_buffers())
+
+        def called(parameters: Any, buffers: Any, given: Any) -> Any:
+            args, kwargs = _arguments(given)
+            return torch.func.functional_call(model, {**parameters, **buffers}, args, kwargs)
+
+        compiled = aot_function(
+            called,
+            fw_compiler=interpreted,
+            bw_compiler=interpreted,
+            partition_fn=min_cut_rematerialization_partition,
+            num_params_buffers=sum(map(len, state)),
+        )
+        with torch.set_grad_enabled(self.is_training):
+            compiled(*state, inputs)
+        return lambda *args, **kwargs: compiled(*state, kwargs or args)
+
+    def _copies(self) -> tuple[Any, Any, Any, Any]:
+        """Return model, inputs, targets and optimizer, on tensors of the mode that is entered."""
+        mode, memo = _get_current_dispatch_mode(), dict[int, Any]()
+        if mode is not None:
+            _refuse_devices(self.model)
+            memo = {id(value): _fake(mode, value) for value in _tensors_of(self.model)}
+        of_optimizer = self.optimizer if isinstance(self.optimizer, torch.optim.Optimizer) else None
+        if of_optimizer is not None and mode is not None:
+            held = tree_leaves([dict(state) for state in of_optimizer.state.values()])
+            memo |= {id(value): _fake(mode, value) for value in held if isinstance(value, torch.Tensor)}
+        model = deepcopy(self.model, memo)
+        args = self.inputs if isinstance(self.inputs, (tuple, list, dict)) else (self.inputs,)
+        parts = (args, self.targets if isinstance(self.targets, (tuple, list)) else (self.targets,))
+        args, targets = parts if mode is None else tree_map_only(torch.Tensor, partial(_fake, mode), parts)
+        return model, args, targets, self._optimizer(model, memo)
+
+    def _optimizer(self, model: Any, memo: dict[int, Any]) -> Any:
+        """Return the optimizer for a model's parameters; `memo` maps original parameters to their copies."""
+        optimizer = self.optimizer
+        if isinstance(optimizer, torch.optim.Optimizer):
+            return deepcopy(optimizer, memo)
+        if optimizer is None:
+            return None
+        make = OPTIMIZERS.get(optimizer) if isinstance(optimizer, str) else optimizer
+        if not callable(make):
+            rule = f"must be one of {', '.join(OPTIMIZERS)}, a function of parameters, or an optimizer"
+            raise OptionError(f"optimizer: {rule}, got {shown(optimizer)}")
+        parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
+        if not parameters:
+            raise OptionError("optimizer: must have parameters to change, got a model without any: leave it out")
+        return make(parameters)
+
+
+def _arguments(inputs: Any) -> tuple[Any, Any]:
+    return ((), inputs) if isinstance(inputs, dict) else (inputs, {})
+
+
+def _fake(mode: Any, value: Any) -> Any:
+    """Return a fake tensor in a mode; tensors on the meta device move to the computing device."""
+    if not isinstance(value, FakeTensor) and value.device.type != "meta":
+        return mode.from_tensor(value)
+    device = "cpu" if value.device.type == "meta" else value.device
+    made = torch.empty_strided(value.size(), value.stride(), dtype=value.dtype, device=device)
+    if isinstance(value, nn.Parameter):
+        return nn.Parameter(made, requires_grad=value.requires_grad)
+    return made.requires_grad_(value.requires_grad)
+
+
+def _tensors_of(model: Any) -> Iterator[Any]:
+    """Yield the tensors that modules hold: parameters, buffers, and plain attributes."""
+    for module in model.modules():
+        held = (*module.parameters(recurse=False), *module.buffers(recurse=False), *vars(module).values())
+        yield from (value for value in held if isinstance(value, torch.Tensor))
+
+
+def _refuse_devices(model: Any) -> None:
+    """Raise InputError for a model on several devices."""
+    first = None
+    for name, value in (*model.named_parameters(), *model.named_buffers()):
+        first = first or (name, value.device)
+        if value.device != first[1]:
+            rule = f"must be on the device of {first[0]} ({first[1]})"
+            raise InputError(
+                f"model.{name}: {rule}, got {value.device}: ask for the modules of each device on their own"
+            )
+
+
+def _plain(value: Any) -> Any:
+    """Return a model's result as tensors in lists and dictionaries; objects become their fields."""
+    return (
+        value if isinstance(value, (torch.Tensor, tuple, list, dict)) else list(getattr(value, "__dict__", {}).values())
+    )
+
+
+def _scalar(loss: Any) -> Any:
+    """Return the loss in the result of a model or of a loss function."""
+    scalar = loss if isinstance(loss, torch.Tensor) else getattr(loss, "loss", None)
+    if scalar is None and isinstance(loss, (tuple, list)) and loss:
+        scalar = loss[0]
+    if not isinstance(scalar, torch.Tensor) or scalar.numel() != 1 or not scalar.requires_grad:
+        got = tuple(scalar.shape) if isinstance(scalar, torch.Tensor) else type(loss).__name__
+        rule = "must return one number that depends on a parameter"
+        raise InputError(f"loss: {rule}, got {shown(got)}: give loss=, a function of the result and the targets")
+    return scalar
+
+
+def _place(found: Recording) -> str:
+    """Return the place where a step stopped: the pass, and the module that ran last."""
+    module = ".".join(("model", *filter(None, found.modules[-1:])))
+    return module if found.phase in ("given", "forward") else f"{module} ({found.phase})"

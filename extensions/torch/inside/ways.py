@@ -1,0 +1,237 @@
+"""Remedies for a step that does not fit: a smaller batch, recomputation, another order; each is verified.
+
+A size is looked for in one recording in which it is a symbol, and tried by recording the step anew with it and with the
+next one; so are the modules to checkpoint. An order is planned, and run on its addresses by a check that shares no code
+with the search.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import sympy
+import torch
+from torch._dynamo.source import ConstantSource
+from torch._subclasses import FakeTensorMode
+from torch.fx.experimental.symbolic_shapes import DimDynamic, ShapeEnv
+from torch.utils._pytree import tree_leaves, tree_map_only
+
+from memplan.extensions.networks.order.options import OrderOptions
+from memplan.extensions.networks.order.order import order
+from memplan.planner.errors import InputError
+from memplan.planner.operations.graph import GraphOperation, OperationGraph
+from memplan.extensions.torch.files.storages import StepMemory
+from memplan.extensions.torch.inside.answer import BetterOrder, Checkpointed, LargestSize, Ways
+from memplan.extensions.torch.inside.recording import Recording
+from memplan.extensions.torch.inside.step import TorchStep
+
+MOST = 1 << 20
+"""The largest size that is tried."""
+Tries = Callable[[StepMemory], bool]
+"""Says whether a step that was recorded fits."""
+
+
+Sizes = Mapping[str, tuple[int, Callable[[int], TorchStep]]]
+"""From the name of a size to its value in a step, and to the step with another one."""
+
+
+def ways(
+    step: TorchStep,
+    recording: Recording,
+    usable: int,
+    fits: Tries,
+    run: Callable[..., Recording],
+    sizes: Sizes,
+    time_limit_s: float,
+) -> Ways:
+    """Return the remedies; `run` records a changed step, with the modules named `checkpointed` if there are any."""
+
+    def record(changed: TorchStep) -> bool:
+        try:
+            return fits(run(changed))
+        except InputError:  # a model with one fixed size
+            return False
+
+    recompute = None
+    if step.is_training:
+        recompute = checkpointed(recording, recording.names, lambda names: fits(run(step, checkpointed=names)))
+    return Ways(
+        sizes=tuple(
+            largest(name, (size, step_of), record, guessed(size, step_of, run, fits))
+            for name, (size, step_of) in sizes.items()
+        ),
+        checkpoint=recompute,
+        order=better_order(recording, usable, time_limit_s),
+    )
+
+
+def sizes_of(step: TorchStep) -> Sizes:
+    """Return the batch size of a step's inputs (the first axis) and the length of texts (the second axis)."""
+    first = next((value for value in tree_leaves(step.inputs) if isinstance(value, torch.Tensor)), None)
+    is_text = first is not None and first.dim() == 2 and not first.is_floating_point()
+    names = ("batch", "length") if is_text else ("batch",) if first is not None and first.dim() else ()
+    return {name: with_size(step, axis) for axis, name in enumerate(names)}
+
+
+def largest(
+    name: str, sized: tuple[int, Callable[[int], TorchStep]], record: Callable[[TorchStep], bool], guess: int | None
+) -> LargestSize:
+    """Return the largest size with which a step fits, by trials: a guess and its successor, then doubling and halving.
+
+    `sized` are the size to begin with and the step with another one, `record` says whether a step fits.
+    """
+    tried: dict[int, bool] = {}
+    low, high, size = 0, MOST + 1, sized[0] if guess is None else max(guess, 1)
+    while high - low > 1 and 1 <= size <= MOST:
+        tried[size] = record(sized[1](size))
+        if tried[size]:
+            low = size
+        else:
+            high = size
+        size = guess + 1 if low == guess else (low + high) // 2 if low and high <= MOST else 2 * low or high // 2
+    return LargestSize(name=name, size=low or None, tried=len(tried))
+
+
+def guessed(size: int, step_of: Callable[[Any], TorchStep], run: Callable[..., Recording], fits: Tries) -> int | None:
+    """Return the largest size with which a step fits, by symbolic sizes; None if these do not determine it.
+
+    The step is recorded once, with a symbol for the size. Torch may decide otherwise at another value, so that it is a
+    guess.
+    """
+    env = ShapeEnv()
+    source = ConstantSource("size")
+    try:
+        symbol = env.create_symbol(size, source, DimDynamic.DYNAMIC)
+        with FakeTensorMode(shape_env=env, static_shapes=True, allow_non_fake_inputs=True):
+            step = step_of(env.create_symintnode(symbol, hint=size, source=source))
+            recording = run(step)
+    except Exception:  # noqa: BLE001  what a script does with a number that has no value can raise anything
+        return None
+    sizes = [_expression(tensor.size) for tensor in recording.tensors]
+    if symbol in env.replacements:  # a loop took so many steps
+        return None
+    low, high = 0, MOST + 1
+    while high - low > 1:
+        middle = (low + high) // 2 if high <= MOST else min(2 * (low or size), MOST)
+        values = {expression: int(expression.xreplace({symbol: sympy.Integer(middle)})) for expression in {*sizes}}
+        tensors = [replace(row, size=values[each]) for row, each in zip(recording.tensors, sizes, strict=True)]
+        if fits(StepMemory(tensors, recording.events)):
+            low = middle
+        else:
+            high = middle
+    return low or None
+
+
+def _expression(size: Any) -> sympy.Expr:
+    return size.node.expr if isinstance(size, torch.SymInt) else sympy.Integer(size)
+
+
+def with_size(step: TorchStep, axis: int) -> tuple[int, Callable[[int], TorchStep]]:
+    """Return the size of an axis of the first input, and the step with a new size on all axes of that size."""
+    size = next(int(value.shape[axis]) for value in tree_leaves(step.inputs) if isinstance(value, torch.Tensor))
+
+    def changed(value: Any, other: int) -> Any:
+        if value.dim() <= axis or value.shape[axis] != size:
+            return value
+        shape = [*value.shape]
+        shape[axis] = other
+        return torch.empty(shape, dtype=value.dtype, device="meta")
+
+    def step_of(other: int) -> TorchStep:
+        inputs, targets = tree_map_only(torch.Tensor, lambda value: changed(value, other), (step.inputs, step.targets))
+        return replace(step, inputs=inputs, targets=targets)
+
+    return size, step_of
+
+
+def checkpointed(recording: Recording, names: Sequence[str], tries: Callable[[Sequence[str]], bool]) -> Checkpointed:
+    """Return the fewest modules to recompute so that a step fits, chosen by most bytes saved for their cost.
+
+    `names` are all modules of the model, `tries` records a step with some of them.
+    """
+    saved, cost = Counter[str](), Counter[str]()
+    blocks = _blocks(recording, names)
+    for tensor in recording.tensors:
+        if tensor.role == "activations" and (block := _block_of(tensor.module, blocks)) is not None:
+            saved[block] += tensor.size
+    total = 0
+    for operation in recording.operations:
+        total += operation.cost
+        if operation.phase == "forward" and (block := _block_of(operation.module, blocks)) is not None:
+            cost[block] += operation.cost
+    ranked = sorted(saved, key=lambda block: (-saved[block] / (1 + cost[block]), blocks.index(block)))
+    low, high, tried = 0, len(ranked) + 1, 0
+    while high - low > 1:
+        middle = (low + high) // 2
+        tried += 1
+        low, high = (low, middle) if tries(ranked[:middle]) else (middle, high)
+    if high > len(ranked):
+        return Checkpointed(modules=None, extra_cost=0.0, tried=tried)
+    chosen = sorted(ranked[:high], key=blocks.index)
+    extra = sum(cost[block] for block in chosen) / max(total, 1)
+    return Checkpointed(modules=tuple(chosen), extra_cost=extra, tried=tried)
+
+
+def _blocks(recording: Recording, names: Sequence[str]) -> list[str]:
+    """Return the outermost modules that contain modules with activations and have such a sibling."""
+    busy = {tensor.module for tensor in recording.tensors if tensor.role == "activations"}
+    inner = [name for name in names if name and any(each.startswith(f"{name}.") for each in busy)]
+    beside = Counter(name.rpartition(".")[0] for name in inner)
+    chosen: list[str] = []
+    for name in inner:
+        if beside[name.rpartition(".")[0]] > 1 and _block_of(name, chosen) is None:
+            chosen.append(name)
+    return chosen
+
+
+def _block_of(module: str, blocks: Sequence[str]) -> str | None:
+    return next((block for block in blocks if module == block or module.startswith(f"{block}.")), None)
+
+
+def better_order(recording: Recording, capacity: int | None, time_limit_s: float) -> BetterOrder:
+    """Return the need of a recorded step in another order, and with recomputation."""
+    graph = graph_of(recording)
+    options = OrderOptions(time_limit_s=time_limit_s / 2)
+    answer = order(graph, options)
+    peak = answer.placed_peak or answer.peak
+    recomputed, extra = None, 0.0
+    if capacity is not None and peak > capacity:
+        again = order(graph, OrderOptions(recompute=True, within=capacity, time_limit_s=time_limit_s / 2)).recomputed
+        if again is not None and again.is_within and again.points:
+            recomputed, extra = again.points[-1].peak, again.extra_cost / max(again.cost, 1)
+    return BetterOrder(
+        given_peak=answer.given_peak,
+        peak=peak,
+        lower_bound=answer.lower_bound,
+        recomputed=recomputed,
+        extra_cost=extra,
+    )
+
+
+def graph_of(recording: Recording) -> OperationGraph:
+    """Return the operations of the last recorded step as a graph, with its storages as tensors."""
+    rows = recording.operations[recording.last_step :]
+    used = dict.fromkeys(t for row in rows for t in (*row.reads, *row.makes, *row.changes))
+    made = {t for row in rows for t in row.makes}
+    alive = [t for t, tensor in enumerate(recording.tensors) if tensor.end is None]
+    at = {t: k for k, t in enumerate(dict.fromkeys((*used, *alive)))}
+    drawn: int | None = None
+    operations = []
+    for k, row in enumerate(rows):
+        operations.append(
+            GraphOperation(
+                inputs=tuple(at[t] for t in row.reads),
+                outputs=tuple(dict.fromkeys(at[t] for t in (*row.makes, *row.changes))),
+                after=(drawn,) if row.draws and drawn is not None else (),
+                name=f"{row.module} {row.name}".strip(),
+                cost=row.cost,
+                once=row.draws or bool(row.changes),
+            )
+        )
+        drawn = k if row.draws else drawn
+    sizes = tuple(recording.tensors[t].size for t in at)
+    inputs = tuple(k for t, k in at.items() if t not in made)
+    return OperationGraph(size=sizes, kept=tuple(at[t] for t in alive), given=inputs, ops=tuple(operations))

@@ -1,0 +1,41 @@
+"""PyTorch: exported programs, and snapshots of its allocator's memory."""
+
+from __future__ import annotations
+
+import re
+
+from memplan.planner.systems import FileReader, System
+from memplan.planner.foreign.recognition import JSON, NEAR
+
+_LIST_OF_NAMES = 1 << 20
+"""The bytes at the end of an archive in which its list of names is looked for."""
+_SNAPSHOT = re.compile(JSON % rb"segments|device_traces|allocator_settings")
+
+
+def is_snapshot(data: bytes) -> bool:
+    """Return True if the bytes start like a PyTorch memory snapshot: a pickled dictionary or object."""
+    is_pickle = data[:1] == b"\x80" and (b"segments" in data[:64] or b"device_traces" in data)
+    return is_pickle or _SNAPSHOT.match(data) is not None
+
+
+def is_archive(data: bytes) -> bool:
+    """Return True for a ZIP archive whose directory lists the files of an exported PyTorch program."""
+    names = data[-_LIST_OF_NAMES:] if data.startswith(b"PK\x03\x04") else b""
+    return b"serialized_exported_program.json" in names or (b"archive_format" in names and b"models/" in names)
+
+
+def is_wrapper(data: bytes) -> bool:
+    """Return True if the code by which inductor calls kernels occurs near the beginning."""
+    return b"torch._inductor" in data[:NEAR] and b"def call(" in data
+
+
+SYSTEM = System(
+    name="torch",
+    title="PyTorch",
+    files=".pt2, memory snapshots, and wrapper code of inductor",
+    readers=(
+        FileReader("torch-export", is_archive, "memplan.extensions.torch.files.archive", suffixes=(".pt2",), has_symbols=True),
+        FileReader("torch-snapshot", is_snapshot, "memplan.extensions.torch.files.snapshot"),
+        FileReader("inductor", is_wrapper, "memplan.extensions.torch.files.wrapper"),
+    ),
+)

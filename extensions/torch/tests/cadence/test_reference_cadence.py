@@ -1,0 +1,195 @@
+"""Cadence's planners: their rules on problems of a few buffers, and the sizes recorded for real models."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memplan.planner.model.problem import Pool, Problem, with_fields
+from memplan.solvers.portfolio.solve import solve
+from memplan.solvers.reference.tensors import Placed
+from memplan.extensions.torch.cadence import planner as cadence
+from tests.support import public_problems
+
+POSITION_BASED = "reference:cadence-position-based-greedy-with-hierarchy"
+BY_SIZE = "reference:cadence-greedy-by-size-with-hierarchy"
+LITERAL = "reference:cadence-greedy-by-size-paper-literal"
+RECORDED_AS = {POSITION_BASED: "PositionBasedGreedyWithHierarchy", BY_SIZE: "GreedyWithHeuristic"}
+BOTH = pytest.mark.parametrize("planner", [POSITION_BASED, BY_SIZE])
+
+RECORDED = public_problems.recorded("executorch_cadence")
+
+
+def lives(name: str, size: int, start: int, end: int, **more: object) -> dict[str, object]:
+    return {"id": name, "size": size, "start": start, "end": end, **more}
+
+
+def two_memories(*rows: dict[str, object], size: int = 64, alignment: int = 16) -> Problem:
+    fast = {"name": "fast", "size": size, "alignment": alignment}
+    return Problem.model_validate({"buffers": rows, "pools": [fast, {"name": "slow", "size": 4096, "alignment": 16}]})
+
+
+def placements(problem: Problem, planner: str) -> dict[int | str, tuple[str, int]]:
+    plan = solve(problem, solver=planner)
+    assert plan.explanation is None
+    return {row.id: (row.pool, row.offset) for row in plan.placements}
+
+
+def stop_check() -> None:
+    """Never stop a planner."""
+
+
+@BOTH
+def test_the_largest_buffer_comes_first_and_goes_to_the_fastest_memory_with_room(planner: str) -> None:
+    problem = two_memories(lives("a", 32, 0, 2), lives("b", 48, 0, 2), lives("c", 16, 0, 2))
+    assert placements(problem, planner) == {"a": ("slow", 0), "b": ("fast", 0), "c": ("fast", 48)}
+
+
+@BOTH
+def test_the_rounded_end_of_a_buffer_must_lie_inside_its_memory(planner: str) -> None:
+    problem = two_memories(lives("a", 60, 0, 2), size=62)
+    assert placements(problem, planner) == {"a": ("slow", 0)}
+
+
+def test_only_one_of_the_two_planners_searches_for_the_smallest_gap() -> None:
+    rows = (
+        lives("a", 64, 0, 2),
+        lives("b", 48, 2, 9),  # at 0
+        lives("c", 32, 0, 9),  # above a
+        lives("d", 24, 0, 2),
+        lives("e", 8, 2, 9),
+    )
+    problem = Problem.model_validate({"buffers": rows})
+    assert placements(problem, POSITION_BASED)["e"] == placements(problem, BY_SIZE)["e"] == ("default", 48)
+    gaps = (
+        lives("a", 60, 0, 9),
+        lives("b", 50, 0, 1),
+        lives("c", 40, 0, 9),  # at 110, so a gap of 50 opens below it when b ends
+        lives("d", 30, 0, 1),
+        lives("e", 20, 0, 9),  # at 180, so a gap of 30 opens below it when d ends
+        lives("f", 10, 5, 6),
+    )
+    problem = Problem.model_validate({"buffers": gaps})
+    assert placements(problem, POSITION_BASED)["f"] == ("default", 60)
+    assert placements(problem, BY_SIZE)["f"] == ("default", 150)
+
+
+@BOTH
+def test_pinned_buffers_come_first_then_those_of_one_memory_then_all_others(planner: str) -> None:
+    problem = two_memories(
+        lives("large", 64, 0, 2),
+        lives("medium", 24, 0, 2, pools=["fast"]),
+        lives("small", 8, 0, 2, pools=["fast"], offset=0),
+    )
+    assert placements(problem, planner) == {"small": ("fast", 0), "medium": ("fast", 16), "large": ("slow", 0)}
+
+
+@BOTH
+def test_a_blocked_memory_is_passed_over_in_turn(planner: str) -> None:
+    problem = Problem.model_validate(
+        {
+            "buffers": [lives("a", 8, 0, 1, pools=["b", "c"]), lives("x", 16, 0, 1, forbid_pools=["a"])],
+            "pools": [{"name": name, "size": 16} for name in "abc"],
+        }
+    )
+    assert placements(problem, planner) == {"x": ("b", 0), "a": ("c", 0)}
+
+
+@BOTH
+def test_to_name_the_one_memory_comes_before_to_forbid_all_others(planner: str) -> None:
+    rows = [lives("forbids", 16, 0, 1, forbid_pools=["slow"]), lives("names", 8, 0, 1, pools=["fast"])]
+    assert placements(two_memories(*rows), planner) == {"forbids": ("fast", 16), "names": ("fast", 0)}
+
+
+@BOTH
+def test_views_lie_at_their_place_in_the_buffer_and_keep_it_alive(planner: str) -> None:
+    problem = two_memories(
+        lives("slice", 16, 5, 9, relative={"to": "middle", "offset": 16}),
+        lives("middle", 32, 2, 6, relative={"to": "base", "offset": 16}),
+        lives("base", 64, 0, 3),
+        lives("other", 16, 8, 9),
+    )
+    found = placements(problem, planner)
+    assert found == {"slice": ("fast", 32), "middle": ("fast", 16), "base": ("fast", 0), "other": ("slow", 0)}
+
+
+@BOTH
+def test_the_room_of_what_reaches_out_of_its_buffer_is_not_kept(planner: str) -> None:
+    rows = [lives("base", 16, 0, 9), lives("out", 16, 0, 9, relative={"to": "base", "offset": 8}), lives("x", 8, 0, 9)]
+    plan = solve(Problem.model_validate({"buffers": rows}), solver=planner)
+    assert plan.status == "unknown"
+    assert plan.explanation is not None
+    assert set(plan.explanation.buffers) == {"out", "x"}
+
+
+@BOTH
+def test_a_buffer_that_starts_below_its_memory_has_no_plan(planner: str) -> None:
+    rows = [lives("base", 16, 0, 9), lives("low", 16, 0, 9, relative={"to": "base", "offset": -8})]
+    plan = solve(Problem.model_validate({"buffers": rows}), solver=planner)
+    assert plan.explanation is not None
+    message = 'buffer "low" would lie at offset -8 of "default", which no memory has'
+    assert (plan.status, plan.explanation.message) == ("unknown", f"{planner}: {message}")
+
+
+def test_an_offset_that_one_memory_refuses_is_forgotten_in_the_next() -> None:
+    # The gap below the pin is large enough, but would end at 16, past the pool. In the slow pool, 0 is taken.
+    problem = two_memories(
+        lives("pin", 5, 0, 2, pools=["fast"], offset=10),
+        lives("taken", 32, 0, 2, pools=["slow"]),
+        lives("x", 10, 0, 2),
+        size=15,
+    )
+    assert cadence.greedy_by_size(problem, 0, stop_check).placements[2] == (1, 32)
+
+
+@BOTH
+def test_a_buffer_that_fits_nowhere_is_named(planner: str) -> None:
+    problem = Problem.model_validate(
+        {
+            "buffers": [lives("a", 8, 0, 1), lives("b", 6, 1, 3), lives("c", 5, 0, 3)],
+            "pools": [{"size": 13, "alignment": 2}],
+        }
+    )
+    assert solve(problem).peak == 13  # its end, rounded up, is outside
+    plan = solve(problem, solver=planner)
+    assert plan.explanation is not None
+    assert plan.status == "unknown"
+    assert plan.explanation.message == f'{planner}: cannot fit buffer "c" (5 bytes) in any memory'
+    assert plan.explanation.buffers == ("c",)
+
+
+@pytest.mark.parametrize("plan", [cadence.position_based_greedy, cadence.greedy_by_size])
+def test_pins_on_the_same_bytes_end_the_work(plan: Any) -> None:
+    rows = [lives("a", 8, 0, 2, offset=0), lives("b", 8, 1, 3, offset=4)]
+    placed: Placed = plan(Problem.model_validate({"buffers": rows}), 0, stop_check)
+    assert placed.because == 'it put buffer "b" at offset 4, on bytes of "a", and gave up'
+
+
+interval = st.tuples(st.integers(0, 9), st.integers(1, 9), st.integers(0, 20))
+
+
+@given(st.lists(interval, min_size=1, max_size=8))
+def test_the_paper_taken_literally_shares_nothing(rows: list[tuple[int, int, int]]) -> None:
+    buffers = [lives(str(i), size, start, start + length) for i, (start, length, size) in enumerate(rows)]
+    plan = solve(Problem.model_validate({"buffers": buffers}), solver=LITERAL)
+    assert plan.peak == sum(size for _, _, size in rows)
+
+
+@BOTH
+@pytest.mark.parametrize("row", RECORDED, ids=lambda row: row["file"])
+def test_sizes_of_real_models_are_the_recorded_ones(row: dict[str, Any], planner: str) -> None:
+    problem = public_problems.problem(f"executorch_cadence/{row['file']}")
+    pools = tuple(Pool.model_validate(pool) for pool in row["pools"])
+    peaks, name = row["peer_peaks"], RECORDED_AS[planner]
+    assert [0, *_sizes(with_fields(problem, pools=pools), planner)] == peaks[name]["bufsizes"]
+    one = with_fields(problem, pools=(Pool(alignment=16),))
+    assert _sizes(one, planner) == [peaks[f"{name}_one_memory_align16"]]
+
+
+def _sizes(problem: Problem, planner: str) -> list[int]:
+    """Return what each pool must have: what is used, rounded up to its alignment."""
+    used = [pool.used or 0 for pool in solve(problem, solver=planner).pools]
+    return [-(-end // pool.alignment) * pool.alignment for end, pool in zip(used, problem.pools, strict=True)]

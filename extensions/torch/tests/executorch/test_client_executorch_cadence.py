@@ -1,0 +1,166 @@
+"""memplan inside of the Cadence backend of the real ExecuTorch: several memories with sizes."""
+
+from __future__ import annotations
+
+import socket
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from memplan.extensions.torch.executorch.algorithm import OwnPlannerWarning, Source
+
+from memplan.extensions.torch.tests.later import Later
+
+exir, runtime = Later("executorch.exir"), Later("executorch.runtime")
+aot = "executorch.backends.cadence.aot"
+memory_planning, algo = Later(f"{aot}.memory_planning"), Later(f"{aot}.memory_planning_algo")
+utils, pass_utils = Later(f"{aot}.utils"), Later(f"{aot}.pass_utils")
+constraints, cadence = Later(f"{aot}.memory_constraints"), Later("memplan.extensions.torch.executorch.cadence")
+import torch  # noqa: E402  # which ExecuTorch stands on
+
+from memplan.extensions.torch.tests.torch_models import Attention  # noqa: E402
+
+pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning", "ignore::UserWarning")
+
+
+def memories(*sizes: int, last_alignment: int = 16) -> Any:
+    return utils.MemoryConfig(memory_sizes=list(sizes), memory_alignments=[16] * (len(sizes) - 1) + [last_alignment])
+
+
+def planning_of(config: Any, **options: Any) -> Any:
+    return cadence.MemplanCadencePlanning(config, pass_utils.CompileMode.DEFAULT, **options)
+
+
+@pytest.fixture(scope="module")
+def config() -> Any:
+    return memories(40_000, 2**20, last_alignment=64)
+
+
+@pytest.fixture(scope="module")
+def stock(attention: Any, tokens: Any, config: Any) -> Any:
+    """The program as Cadence plans it."""
+    planning = memory_planning.CadenceMemoryPlanning(config, pass_utils.CompileMode.DEFAULT, 0)
+    return compiled(attention, tokens, planning)
+
+
+def compiled(model: Any, x: Any, planning: Any) -> Any:
+    program = torch.export.export(model, (x,), strict=False)
+    return exir.to_edge(program).to_executorch(exir.ExecutorchBackendConfig(memory_planning_pass=planning))
+
+
+def sizes(program: Any) -> list[int]:
+    found: list[int] = program.executorch_program.execution_plan[0].non_const_buffer_sizes
+    return found
+
+
+@pytest.fixture(scope="module")
+def attention() -> Any:
+    torch.manual_seed(1)
+    return Attention(64, 256).eval()
+
+
+@pytest.fixture(scope="module")
+def tokens() -> Any:
+    torch.manual_seed(2)
+    return torch.randn(1, 32, 64)
+
+
+def test_less_is_spilled_and_the_program_computes_the_same(
+    attention: Any, tokens: Any, config: Any, stock: Any
+) -> None:
+    planning = planning_of(config)
+    ours = compiled(attention, tokens, planning)
+    (planned,) = planning.algo.planned
+    assert planned.plan is not None
+    assert planned.plan.status == "optimal"
+    assert sizes(ours) == list(planned.bufsizes)
+    assert sizes(ours)[2] < sizes(stock)[2]
+    found = runtime.Runtime.get().load_program(ours.buffer).load_method("forward").execute((tokens,))[0]
+    torch.testing.assert_close(found.clone(), attention(tokens))
+
+
+def test_executorch_falls_back_to_its_own_planner_without_the_service(
+    attention: Any, tokens: Any, config: Any, stock: Any
+) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{taken.getsockname()[1]}"
+        planning = planning_of(config, source=Source(url, patience_s=0))
+        with pytest.warns(OwnPlannerWarning, match="planned by ExecuTorch itself: .http://127"):
+            ours = compiled(attention, tokens, planning)
+    assert sizes(ours) == sizes(stock)
+
+
+def test_specs_that_do_not_fit_raise_an_error_with_the_reason(attention: Any, tokens: Any) -> None:
+    with pytest.raises(utils.MemoryPlanningAlgoFailure, match="memplan: "):
+        compiled(attention, tokens, planning_of(memories(1024, 4096, last_alignment=64)))
+
+
+class Constrained:
+    """A graph of nothing but specs, and what Cadence's passes may ask of them."""
+
+    def __init__(self, *counts: int, sizes: tuple[int, ...] = (256, 4096)) -> None:
+        self.graph = torch.fx.Graph()
+        self.nodes = [self.graph.placeholder(f"x{k}") for k in range(len(counts))]
+        for node, count in zip(self.nodes, counts, strict=True):
+            node.meta["spec"] = exir.tensor.TensorSpec(torch.int8, torch.Size([count]))
+            node.meta["spec"].lifetime = [0, 3]
+        config = memories(*sizes)
+        self.algorithm = cadence.MemplanCadenceAlgorithm(config)
+        self.state = algo.MemoryPlanningState(config)
+        self.constraints = constraints.MemConstraints()
+
+    def plan(self, *taken: int) -> list[tuple[int, int]]:
+        """Plan, and return memory and offset of each spec; submodules have `taken` so much of each memory."""
+        specs = [node.meta["spec"] for node in self.nodes]
+        module = SimpleNamespace(input_mem_buffer_sizes=list(taken))
+        self.algorithm.plan_with_constraints(specs, module, None, self.state, self.constraints)
+        return [(spec.mem_id, spec.mem_offset) for spec in specs]
+
+
+def test_a_pinned_spec_lies_at_its_pin() -> None:
+    asked = Constrained(64, 64)
+    asked.constraints.add_absolute_placement_constraint(asked.nodes[0], 2, 128)
+    asked.constraints.add_absolute_placement_constraint(asked.nodes[1], 2)
+    assert asked.plan() == [(2, 128), (2, 0)]
+    assert asked.state.bufsizes == [0, 0, 192]
+
+
+def test_a_spec_is_not_placed_in_a_blocked_memory() -> None:
+    asked = Constrained(64, 64)
+    asked.constraints.add_mem_id_to_blocklist(asked.nodes[1].meta["spec"], 1)
+    assert asked.plan() == [(1, 0), (2, 0)]
+
+
+def test_a_spec_that_is_blocked_everywhere_is_a_failure() -> None:
+    asked = Constrained(64, sizes=(256,))
+    asked.constraints.add_mem_id_to_blocklist(asked.nodes[0].meta["spec"], 1)
+    with pytest.raises(utils.MemoryPlanningAlgoFailure, match="memplan: no memory may have"):
+        asked.plan()
+
+
+def test_a_spec_relative_to_another_follows_it() -> None:
+    asked = Constrained(128, 32)
+    asked.constraints.add_absolute_placement_constraint(asked.nodes[0], 2, 64)
+    asked.constraints.add_relative_placement_constraint(asked.nodes[0], asked.nodes[1], offset=16)
+    assert asked.plan() == [(2, 64), (2, 80)]
+    assert not asked.constraints.relative_loc_constraints_exist()
+
+
+def test_memory_of_submodules_is_kept_free_and_counted() -> None:
+    asked = Constrained(64)
+    assert asked.plan(0, 80, 32) == [(1, 80)]
+    assert asked.state.bufsizes == [0, 144, 32]
+
+
+def test_the_end_of_a_spec_is_rounded_up_inside_of_a_memory() -> None:
+    asked = Constrained(48, sizes=(60, 4096))  # 48 bytes end at 48, in a memory of 48 bytes and a rest
+    assert asked.plan() == [(1, 0)]
+    assert Constrained(49, sizes=(60, 4096)).plan() == [(2, 0)]
+
+
+def test_as_little_as_possible_is_left_for_the_last_memory() -> None:
+    asked = Constrained(160, 144, 96, sizes=(256, 4096))  # the largest first would leave 160 beside 96: 144 are spilled
+    places = asked.plan()
+    assert asked.state.bufsizes[2] == min(400 - 256, 144)
+    assert sorted(mem_id for mem_id, _ in places) == [1, 1, 2]

@@ -1,0 +1,156 @@
+"""Graphs of PyTorch: exported programs, and forward with backward as AOT makes them."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import pytest
+from memplan.extensions.torch.files.fx import read_exported, read_graph
+
+from memplan.planner.errors import FormatError
+from memplan.planner.liveness.shadow import shadow
+from memplan.solvers.portfolio.solve import solve
+from memplan.planner.foreign.imported import Imported, ViewFacts
+from memplan.planner.foreign.model_options import ModelOptions
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")  # of others' modules, as they are loaded
+    pytest.importorskip("torch", reason="needs torch")
+    import torch
+    from torch._functorch.aot_autograd import aot_export_module
+
+    from memplan.extensions.torch.tests.torch_models import Loss
+
+pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning", "ignore::UserWarning")
+
+
+class Function(torch.nn.Module):  # type: ignore[misc]  # the package is untyped
+    """A model that is a function."""
+
+    def __init__(self, function: Any) -> None:
+        super().__init__()
+        self.function = function
+
+    def forward(self, *inputs: Any) -> Any:
+        return self.function(*inputs)
+
+
+def exported(function: Any, *inputs: Any, **options: Any) -> Any:
+    """Export a function, its operations as they are."""
+    model = function if isinstance(function, torch.nn.Module) else Function(function)
+    return torch.export.export(model, inputs, strict=False, **options)
+
+
+def sizes(found: Imported) -> dict[str, int]:
+    return {str(row.id).removeprefix("main/"): row.size for row in found.problem.buffers}
+
+
+def statements(found: Imported) -> list[tuple[str, tuple[str, ...], tuple[str, ...]]]:
+    assert found.operations is not None
+    rows = (row.model_dump() for row in found.operations.functions["main"].body)
+    return [(row["op"], row["inputs"], row["outputs"]) for row in rows]
+
+
+X = torch.zeros(4, 8)
+
+
+def test_every_operation_makes_a_buffer() -> None:
+    found = read_exported(exported(lambda x: x.exp().sin(), X))
+    assert statements(found) == [
+        ("aten.exp.default", ("inputs_0",), ("exp",)),
+        ("aten.sin.default", ("exp",), ("sin",)),
+    ]
+    assert sizes(found) == {"inputs_0": 128, "exp": 128, "sin": 128}
+    assert solve(found.problem).peak == 256
+
+
+def test_a_view_has_the_storage_of_its_base() -> None:
+    program = exported(lambda x: x.exp().t().sin(), X)
+    assert sizes(read_exported(program)).keys() == {"inputs_0", "exp", "sin"}
+    assert read_exported(program).views == ViewFacts(aliases=1, alias_bytes=128)
+    assert sizes(read_exported(program, ModelOptions(views="separate"))).keys() == {"inputs_0", "exp", "t", "sin"}
+
+
+def test_a_list_of_views_has_the_storage_of_their_bases() -> None:
+    found = read_exported(exported(lambda x: torch.mul(*x.exp().chunk(2)), X))
+    assert statements(found)[-1] == ("aten.mul.Tensor", ("exp",), ("mul",))
+
+
+def test_a_reshape_is_a_view_where_it_never_copies() -> None:
+    together = read_exported(exported(lambda x: x.exp().reshape(32).sin(), X))
+    assert "reshape" not in sizes(together)
+    apart = read_exported(exported(lambda x: x.exp().t().reshape(32).sin(), X))
+    assert sizes(apart)["reshape"] == 128
+
+
+def test_each_tensor_of_several_is_a_buffer() -> None:
+    found = read_exported(exported(lambda x: x.exp().max(1).values.sin(), X))
+    assert sizes(found) == {"inputs_0": 128, "exp": 128, "max_1:0": 64, "max_1:1": 64, "sin": 64}
+
+
+def test_a_tensor_changed_in_place_counts_as_read_and_written() -> None:
+    found = read_exported(exported(lambda x: x.exp().add_(1).sin(), X))
+    assert statements(found)[1] == ("aten.add_.Tensor", ("exp",), ("exp",))
+    assert solve(found.problem).peak == 256
+
+
+def test_parameters_are_constants_unless_an_operation_changes_them() -> None:
+    class Counter(torch.nn.Module):  # type: ignore[misc]  # the package is untyped
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("total", torch.zeros(4, 8))
+            self.scale = torch.nn.Parameter(torch.ones(8))
+
+        def forward(self, x: Any) -> Any:
+            self.total.add_(x)
+            return self.total * self.scale
+
+    found = read_exported(exported(Counter(), X))
+    assert found.operations is not None
+    main = found.operations.functions["main"]
+    assert main.constants == ("p_scale",)
+    assert [row.id for row in main.buffers if row.persistent] == ["b_total"]
+
+
+def test_outputs_are_alive_to_the_end_also_through_views() -> None:
+    found = read_exported(exported(lambda x: (x.exp().t(), x.sin().cos()), X))
+    assert found.operations is not None
+    assert found.operations.functions["main"].results == ("exp", "cos")
+
+
+@pytest.mark.parametrize("views", ["alias", "separate"])
+def test_the_plan_of_a_training_step_survives_its_execution(views: Any) -> None:
+    model = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.Softmax(-1), torch.nn.Linear(16, 4))
+    inputs = (torch.zeros(6, 8), torch.zeros(6, dtype=torch.int64))
+    module, signature = aot_export_module(Loss(model), inputs, trace_joint=True, output_loss_index=0)
+    found = read_graph(module, ModelOptions(views=views), set(signature.inputs_to_parameters))
+    plan = solve(found.problem)
+    assert found.operations is not None
+    assert plan.status == "optimal"
+    assert shadow(found.operations, plan) == ()
+
+
+def test_dimensions_are_given_by_their_names() -> None:
+    rows = torch.export.Dim("rows", min=2, max=64)
+    program = exported(lambda x: x.exp(), X, dynamic_shapes=(({0: rows},),))
+    (name,) = map(str, program.range_constraints)
+    assert sizes(read_exported(program, ModelOptions(dims={name: 16}))) == {"inputs_0": 512, "exp": 512}
+    with pytest.raises(FormatError, match=rf'node "inputs_0": must have a known shape; {name} is not given as a dim'):
+        read_exported(program)
+
+
+def test_nodes_that_are_not_looked_into_are_named() -> None:
+    def chosen(x: Any) -> Any:
+        return torch.cond(x.sum() > 0, lambda y: y.exp(), lambda y: y.sin(), (x,)).cos()
+
+    found = read_exported(exported(chosen, X))
+    assert [warning.message for warning in found.warnings] == [
+        'node "cond": what cond needs inside is not in the problem'
+    ]
+
+
+def test_a_graph_of_calls_of_modules_is_an_error() -> None:
+    module = torch.fx.symbolic_trace(torch.nn.Sequential(torch.nn.ReLU()))
+    with pytest.raises(FormatError, match=r'node "input_1": must have its value in meta\["val"\]'):
+        read_graph(module)

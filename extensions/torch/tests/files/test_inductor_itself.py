@@ -1,0 +1,65 @@
+"""Wrappers that the torch of this machine writes: all that they make is read, and their own plans are sound."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memplan.planner.verify.verifier import verify
+from memplan.planner.foreign.reading import read_model
+
+torch = pytest.importorskip("torch", reason="needs the extra executorch")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(shutil.which("g++") is None, reason="needs a compiler of C++, as inductor does"),
+    pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::UserWarning"),
+]
+
+
+def network() -> Callable[..., Any]:
+    parts = torch.nn
+    features = [parts.Conv2d(3, 8, 3), parts.BatchNorm2d(8), parts.ReLU(), parts.Flatten(), parts.Linear(288, 16)]
+    model: Callable[..., Any] = parts.Sequential(*features, parts.Softmax(-1)).eval()
+    return model
+
+
+def products(a: Any, b: Any) -> tuple[Any, Any]:
+    return torch.relu(a @ b).sin().sum(0), (a @ b).cos()
+
+
+def counted(x: Any) -> Any:
+    return torch.cumsum(torch.nonzero(x > 0).float(), 0)
+
+
+CASES: dict[str, tuple[Callable[[], Callable[..., Any]], tuple[tuple[int, ...], ...]]] = {
+    "network": (network, ((2, 3, 8, 8),)),
+    "products": (lambda: products, ((40, 40), (40, 40))),
+    "attention": (lambda: torch.nn.functional.scaled_dot_product_attention, ((1, 2, 16, 8),) * 3),
+    "of a size that values decide": (lambda: counted, ((10,),)),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_all_that_a_wrapper_makes_is_read(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from torch._inductor import config
+    from torch._inductor.utils import run_and_get_code
+
+    # What another process has left in the folder that all share, headers for a torch elsewhere, say, is not compiled.
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path))
+    make, shapes = CASES[name]
+    torch._dynamo.reset()
+    with config.patch({"cpp_cache_precompile_headers": False, "cpp.vec_isa_ok": True}), torch.no_grad():
+        _, codes = run_and_get_code(torch.compile(make()), *(torch.randn(shape) for shape in shapes))
+    assert codes
+    for code in codes:
+        read = read_model(code.encode(), "output_code.py")
+        assert read.own_plan is not None
+        assert verify(read.solved_problem, read.own_plan) == ()
+        made = set(re.findall(r"^\s+(buf\d+) = empty_strided", code, re.MULTILINE))
+        made |= set(re.findall(r"assert_size_stride\((buf\d+), ", code))
+        assert made <= {str(row.id).partition("#")[0] for row in read.solved_problem.buffers}, code

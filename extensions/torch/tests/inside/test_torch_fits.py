@@ -1,0 +1,302 @@
+"""Steps of torch: what is alive is what a step on real tensors has, and what fits is what the allocator runs."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import warnings
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memplan.api.cli.main import main
+from memplan.planner.errors import InputError
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")  # of others' modules, as they are loaded
+    pytest.importorskip("torch.fx", reason="needs torch")  # the folder of these tests may be taken for torch itself
+    import torch
+    from memplan.extensions.torch.inside.demand import is_within, live_peak_of, simulate
+    from memplan.extensions.torch.inside.device import FitsOptions
+    from memplan.extensions.torch.inside.fits import fits
+    from memplan.extensions.torch.inside.kernels import HIDING
+    from memplan.extensions.torch.inside.step import TorchStep
+    from memplan.extensions.torch.inside.tracing import interpreted
+    from memplan.extensions.torch.inside.ways import with_size
+    from torch._functorch.aot_autograd import aot_module
+    from torch._functorch.partitioners import min_cut_rematerialization_partition
+
+    from lab.kernels import BothKernels
+    from memplan.extensions.torch.tests.plain_allocator import PlainAllocator
+    from memplan.extensions.torch.tests.torch_counts import count_of_steps, summed
+    from memplan.extensions.torch.tests.torch_zoo import MODELS, Language, tokens
+
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
+
+STEPS = {
+    "inference": None,
+    "sgd": partial(torch.optim.SGD, lr=0.01, momentum=0.9),
+    "adam": torch.optim.Adam,
+    "foreach": partial(torch.optim.AdamW, foreach=True),
+    "fused": partial(torch.optim.AdamW, fused=True),
+}
+
+
+def counted(model: Any, inputs: Any, optimizer: Any, *, compiled: bool = False) -> int:
+    """Return the most bytes alive in two steps on real tensors."""
+    run = None
+    if compiled:
+        run = aot_module(model, interpreted, interpreted, partition_fn=min_cut_rematerialization_partition)
+        with torch.set_grad_enabled(optimizer is not None):
+            run(*inputs)
+    return count_of_steps(model, inputs, optimizer, run)
+
+
+TRAINED = [kind for kind in STEPS if kind != "inference"]
+"""Each model is trained by one of them, in turns; the language model by all, and as graphs, too."""
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "compiled"),
+    [
+        *((name, kind, True) for name in ("vgg", "untied") for kind in ("sgd", "inference")),
+        *((name, "inference", False) for name in ("gpt2", "mobilenet_v2", "lstm", "translator", "experts")),
+        *(
+            (name, kind, False)
+            for k, name in enumerate(MODELS)
+            if name != "resnet18"  # which has no operator that others lack
+            for kind in (TRAINED if name == "gpt2" else TRAINED[k % len(TRAINED) :][:1])
+        ),
+    ],
+)
+def test_the_live_peak_is_that_of_the_step_on_real_tensors(name: str, kind: str, compiled: bool) -> None:
+    torch.manual_seed(1)
+    model, inputs = MODELS[name]()
+    loss = None if STEPS[kind] is None else summed
+    recording = TorchStep(model, inputs, loss, (), STEPS[kind]).recorded(is_compiled=compiled)
+    expected = counted(model, inputs, STEPS[kind], compiled=compiled)
+    assert live_peak_of(recording, FitsOptions(allocator="cpu"))[0] == expected
+
+
+def test_every_operator_whose_fake_kernel_says_less_than_the_real_one_makes_is_run() -> None:
+    torch.manual_seed(1)
+    with BothKernels() as both:
+        for name in ("two_ways", "gru", "folded", "narrow", "vgg", "generator", "encoder", "ranking", "vit"):
+            model, inputs = MODELS[name]()
+            summed(model(*inputs)).backward()
+    assert {"aten::mkldnn_rnn_layer", "aten::mse_loss", "aten::native_batch_norm"} <= both.hidden.keys() <= HIDING
+    assert both.count > 900
+
+
+def test_the_answer_stays_unknown_if_an_operator_keeps_uncounted_bytes() -> None:
+    model, inputs = MODELS["two_ways"]()
+    given: dict[str, Any] = {"loss": summed, "optimizer": "sgd", "capacity": "1GiB"}
+    answer = fits(model, inputs, **given, suggest=True)
+    assert (answer.fits, answer.ways, answer.left) == (None, None, None)
+    assert answer.proof.startswith("open: what aten.mkldnn_rnn_layer.default keeps on the device is not counted")
+    said = fits(model, inputs, **given, kernel_workspace="1MiB")
+    assert (said.fits, said.live_peak) == (True, answer.live_peak)
+    on_cpu = fits(model, inputs, **given, allocator="cpu")
+    assert (on_cpu.fits, on_cpu.proof[:8]) == (True, "counted:")
+    assert on_cpu.live_peak > answer.live_peak
+    large = torch.empty(1 << 15, 1 << 14, device="meta")
+    loss = torch.nn.functional.mse_loss
+    step = fits(
+        torch.nn.Identity(),
+        large,
+        loss=lambda made, of: loss(made * of, of),
+        targets=(torch.empty(1, requires_grad=True),),
+        capacity="99GiB",
+        allocator="cpu",
+    )
+    assert step.fits is None
+    assert "aten.mse_loss.default" in step.proof
+
+
+def test_fits_agrees_with_the_allocator_of_torch() -> None:
+    """Ask around the live peak and around what is reserved; each answer is judged by a plainer allocator."""
+    asked = wrong = 0
+    for name in list(MODELS)[-15:]:
+        torch.manual_seed(1)
+        model, inputs = MODELS[name]()
+        _, step_of = with_size(TorchStep(model, inputs, summed, (), torch.optim.Adam), 0)
+        step = step_of(64)
+        recording = step.recorded(foreach=True)
+        for allocator in ("cpu", "cuda", "expandable_segments"):
+            device = FitsOptions(allocator=allocator, cublas_workspace=0, kernel_workspace=0, time_limit_s=0.05)
+            live, _ = live_peak_of(recording, device)
+            most = live if allocator == "cpu" else simulate(recording, device, None).allocator.peak
+            for capacity in (live // 2, live - 1, live, (live + most) // 2, most - 1, most, most + 1):
+                within = is_within(recording, device.model_copy(update={"capacity": capacity}))
+                if allocator == "cpu":
+                    wrong += within != (live <= capacity)
+                elif allocator == "cuda":
+                    wrong += within != (live <= capacity and plainly_run(recording, device, capacity) is not None)
+                else:
+                    wrong += within if capacity < live else not within and capacity >= most
+                asked += 1
+    assert asked >= 300
+    assert wrong == 0
+
+
+def plainly_run(recording: Any, device: FitsOptions, capacity: int | None = None) -> PlainAllocator | None:
+    """Run a step with the allocator's rules read again; return None where a request cannot be met."""
+    allocator = PlainAllocator(capacity)
+    given = [k for k, tensor in enumerate(recording.tensors) if tensor.phase == "given"]
+    for event in (*given, *recording.events):
+        tensor = recording.tensors[event if event >= 0 else ~event]
+        if device.counts(tensor):
+            if event < 0:
+                allocator.free(~event)
+            elif not allocator.place(event, tensor.size):
+                return None
+    return allocator
+
+
+@pytest.mark.parametrize("name", ["unet", "mixer"])
+def test_the_largest_batch_is_that_of_trying_and_found_by_a_symbol(name: str) -> None:
+    torch.manual_seed(1)
+    model, inputs = MODELS[name]()
+    device, peaks = FitsOptions(allocator="cpu"), []
+    for batch in (5, 6):
+        sized = tuple(value.new_zeros((batch, *value.shape[1:])) for value in inputs)
+        peaks.append(live_peak_of(TorchStep(model, sized, summed, (), "sgd").recorded(), device)[0])
+    assert peaks[0] < peaks[1]
+    given: dict[str, Any] = {"loss": summed, "optimizer": "sgd", "allocator": "cpu", "time_limit_s": 0.1}
+    ways = fits(model, inputs, **given, capacity=peaks[1] - 1, suggest=True).ways
+    assert ways is not None
+    assert (ways.sizes[0].name, ways.sizes[0].size, ways.sizes[0].tried) == ("batch", 5, 2)
+
+
+def test_the_modules_to_checkpoint_make_a_step_fit() -> None:
+    torch.manual_seed(1)
+    model, inputs = Language(4, 16, 4), (tokens(32, 4),)
+    step = TorchStep(model, inputs, summed, (), "sgd")
+    device = FitsOptions(allocator="cpu")
+    whole, _ = live_peak_of(step.recorded(), device)
+    capacity = int(0.7 * whole)
+    given: dict[str, Any] = {"loss": summed, "optimizer": "sgd", "allocator": "cpu", "time_limit_s": 1.0, "sizes": {}}
+    answer = fits(model, inputs, **given, capacity=capacity, suggest=True)
+    assert answer.fits is False
+    assert answer.ways is not None
+    chosen = answer.ways.checkpoint
+    assert chosen is not None
+    assert chosen.modules
+    assert set(chosen.modules) <= {f"layers.{k}" for k in range(4)}
+    assert live_peak_of(step.recorded(checkpointed=chosen.modules), device)[0] <= capacity < whole
+    assert live_peak_of(step.recorded(checkpointed=chosen.modules[1:]), device)[0] > capacity
+    best = answer.ways.order
+    assert best.lower_bound <= best.peak <= whole
+    assert best.recomputed is None or best.recomputed <= capacity
+
+
+def test_an_answer_lists_what_is_alive_at_the_peak_with_its_source_line() -> None:
+    model, inputs = Language(2, 32, 4), (tokens(32, 4),)
+    answer = fits(model, inputs, loss=summed, optimizer="adamw", capacity="1GiB", context="300MiB", cublas_workspace=0)
+    assert answer.fits is True
+    assert answer.roles["optimizer"] == 2 * sum(value.nbytes for value in model.parameters())
+    assert sum(answer.roles.values()) == answer.live_peak
+    assert answer.peak is not None
+    assert answer.lower_bound is not None
+    assert answer.reserved is not None
+    assert answer.live_peak <= answer.lower_bound <= answer.peak <= answer.reserved
+    assert any("torch_zoo.py:" in group.line and group.module.startswith("layers.") for group in answer.alive)
+    assert [unknown.option for unknown in answer.unknown if unknown.bytes is None] == ["kernel_workspace", "nccl"]
+    assert all(parameter.grad is None for parameter in model.parameters())
+    assert fits(model, inputs, loss=summed, capacity="1GiB", context="2GiB").fits is False
+
+
+class Chooses(torch.nn.Module):  # type: ignore[misc]  # the package is untyped
+    """A model whose way depends on what it computes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner = torch.nn.Linear(4, 4)
+        self.inner.register_forward_hook(lambda module, given, made: made if made.sum() > 0 else -made)
+
+    def forward(self, x: Any) -> Any:
+        return self.inner(x)
+
+
+def on_two_devices() -> Any:
+    return torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.Linear(4, 4, device="meta"))
+
+
+@pytest.mark.parametrize(
+    ("model", "options", "said"),
+    [
+        (Chooses, {}, r"model.inner: must not read values of tensors, .* give computed=True"),
+        (on_two_devices(), {}, r"model.1.weight: must be on the device of 0.weight \(cpu\), got meta"),
+        (torch.nn.ReLU, {"optimizer": "sgd"}, "optimizer: must have parameters to change, got a model without any"),
+        (lambda: torch.nn.Linear(5, 4), {}, "model: must run on its inputs, got .*RuntimeError"),
+        (torch.nn.ReLU, {"loss": torch.nn.CrossEntropyLoss()}, "targets: must be given for this loss, got none"),
+        (
+            lambda: torch.nn.Linear(4, 4),
+            {"optimizer": "sgd"},
+            "loss: must return one number that depends on a parameter",
+        ),
+        (lambda: torch.nn.Linear(4, 4), {"optimizer": "lion"}, "optimizer: must be one of sgd, adam, adamw"),
+        (lambda: 3, {}, "model: must be a torch.nn.Module or a function that makes one"),
+        (torch.nn.ReLU, {"allocator": "mimalloc"}, "allocator: must be"),
+    ],
+)
+def test_a_module_that_cannot_run_is_named(model: Any, options: dict[str, Any], said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        fits(model, torch.zeros(2, 4), **options)
+    if model is Chooses:
+        assert fits(model, torch.zeros(2, 4), computed=True).live_peak > 0
+
+
+def test_the_command_answers_for_the_function_of_a_script(tmp_path: Path, capsys: Any) -> None:
+    script = tmp_path / "small.py"
+    script.write_text(
+        "import torch\n"
+        "def build():\n    model = torch.nn.Linear(2**13, 2**13)\n"
+        "    return {'model': model, 'inputs': torch.randn(2, 2**13), 'optimizer': 'adam',\n"
+        "        'loss': lambda made: made.sum()}\n"
+        "def wrong():\n    return torch.mm(3)\n"
+    )
+    assert main(["fits", f"{script}:build", "--capacity", "512MiB"]) == 1
+    assert json.loads(capsys.readouterr().out)["fits"] is False
+    assert main(["fits", f"{script}:build", "--capacity", "2GiB", "--format", "table"]) == 0
+    assert capsys.readouterr().out.startswith("fits: simulated")
+    files = [tmp_path / name for name in ("small.svg", "small.html", "small.json")]
+    assert main(["fits", f"{script}:build", *(part for file in files for part in ("-o", str(file)))]) == 0
+    assert capsys.readouterr().out == ""
+    picture, page, answer = (file.read_text() for file in files)
+    assert f"peak {json.loads(answer)['peak']:,} bytes" in picture
+    assert f"<title>{script}:build" in page
+    for call, said in (("wrong", "line 7: TypeError"), ("none", "must have the function")):
+        assert main(["fits", f"{script}:{call}"]) == 2
+        assert said in capsys.readouterr().err
+
+
+def test_a_snapshot_of_a_step_is_compared_with_it(tmp_path: Path, capsys: Any) -> None:
+    script, recorded = tmp_path / "language.py", tmp_path / "step.pickle"
+    script.write_text(
+        "from memplan.extensions.torch.tests.torch_zoo import Language, tokens\n"
+        "def build():\n    return {'model': Language(1, 32, 4), 'inputs': tokens(32, 4), 'optimizer': 'adam',\n"
+        "        'loss': lambda made: made.square().mean()}\n"
+    )
+    for batch in (4, 8):
+        step = TorchStep(Language(1, 32, 4), tokens(32, batch), lambda made: made.square().mean(), (), "adam")
+        allocator = plainly_run(step.recorded(foreach=True), FitsOptions())
+        assert allocator is not None
+        recorded.write_bytes(pickle.dumps(allocator.snapshot({})))
+        assert main(["fits", f"{script}:build", "--snapshot", str(recorded)]) == 0
+        answer = json.loads(capsys.readouterr().out)
+        beside = answer["compared"]
+        assert beside["reserved"] == allocator.most
+        more = [
+            sum(int(size) * count for size, count in beside[name].items()) for name in ("only_recorded", "only_traced")
+        ]
+        if batch == 4:
+            assert (more, beside["live_peak"]) == ([0, 0], answer["live_peak"])
+        else:
+            assert more[0] - more[1] >= beside["live_peak"] - answer["live_peak"] - 512 > 0
+    assert main(["fits", f"{script}:build", "--snapshot", str(script)]) == 2
+    assert "snapshot: must be a snapshot" in capsys.readouterr().err
+    assert main(["fits", str(recorded), "--suggest"]) == 2
+    assert "must be SCRIPT.py:FUNCTION for --suggest" in capsys.readouterr().err

@@ -1,0 +1,148 @@
+"""Orders and clones for torch.fx modules: what is read of them, and that they compute the same bits as before."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import pytest
+from memplan.extensions.torch.inside.graphs import flops_of, graph_of
+from memplan.extensions.torch.inside.passes import reordered, with_clones, with_order
+
+from memplan import OperationsError, OrderOptions, order, order_operations
+from memplan.planner.errors import FormatError
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")  # of others' modules, as they are loaded
+    pytest.importorskip("torch.fx", reason="needs torch")  # the folder of these tests may be taken for torch itself
+    import torch
+    from memplan.extensions.torch.inside.tracing import joint_graph, whole
+    from torch._subclasses import FakeTensorMode
+    from torch.fx import symbolic_trace
+    from torch.fx.experimental.proxy_tensor import make_fx
+
+pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning", "ignore::UserWarning")
+
+
+def _network() -> Any:
+    """Return layers with views, normalisation and a loss."""
+    torch.manual_seed(1)
+    return torch.nn.Sequential(
+        torch.nn.Conv2d(3, 8, 3, padding=1),
+        torch.nn.BatchNorm2d(8),
+        torch.nn.ReLU(),
+        torch.nn.Conv2d(8, 8, 3, padding=1),
+        torch.nn.GELU(),
+        torch.nn.Conv2d(8, 8, 3, padding=1),
+        torch.nn.GELU(),
+        torch.nn.Flatten(),
+    )
+
+
+def _step(optimized: bool) -> tuple[Any, tuple[Any, ...]]:
+    """Return a training step as a graph, and what it takes; parameters are changed in place where `optimized`."""
+    model = _network()
+    parameters = {name: value.detach() for name, value in model.named_parameters()}
+    state = {name: value.clone() for name, value in model.named_buffers()}
+
+    def step(weights: dict[str, Any], x: Any) -> Any:
+        leaves = {name: value.detach().requires_grad_() for name, value in weights.items()}
+        loss = (
+            torch.func.functional_call(model, (leaves, {k: v.clone() for k, v in state.items()}), (x,)).square().sum()
+        )
+        gradients = torch.autograd.grad(loss, list(leaves.values()))
+        if optimized:
+            for value, gradient in zip(weights.values(), gradients, strict=True):
+                value.sub_(gradient * 0.01)
+            return loss
+        return (loss, *gradients)
+
+    x = torch.randn(2, 3, 8, 8)
+    return make_fx(step)(parameters, x), (parameters, x)
+
+
+def _results(module: Any, given: tuple[Any, ...]) -> list[Any]:
+    """Run a module on copies; return its results and the parameters afterwards."""
+    weights = {name: value.clone() for name, value in given[0].items()}
+    results = module(weights, *given[1:])
+    return [*torch.utils._pytree.tree_leaves(results), *weights.values()]
+
+
+def test_an_output_beside_another_is_not_kept_alive_by_it() -> None:
+    def least_of(x: Any) -> Any:
+        values, places = torch.sort(x)
+        return torch.neg(torch.exp(values)), places
+
+    found = graph_of(make_fx(least_of, tracing_mode="fake")(torch.randn(8)))
+    targets = [str(node.target) for node in with_order(found, range(3)).graph.nodes]
+    assert ["getitem" in target for target in targets[2:4]] == [True, True]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("optimized", [False, True])
+def test_a_training_step_computes_the_same_bits_in_every_order_and_with_clones(optimized: bool) -> None:
+    module, given = _step(optimized)
+    expected = _results(module, given)
+    found = graph_of(module, cost=flops_of)
+    best = order_operations(found.graph, time_limit_s=5, deterministic=True)
+    assert best.peak <= best.given_peak
+    assert all(map(torch.equal, _results(with_order(found, best.order), given), expected))
+    assert all(map(torch.equal, _results(reordered(module, deterministic=True), given), expected))
+    options = OrderOptions(recompute=True, points=3, time_limit_s=2, deterministic=True)
+    frontier = order(found.graph, options).recomputed
+    assert frontier is not None
+    assert len(frontier.points) > 1
+    for point in frontier.points:
+        assert all(map(torch.equal, _results(with_clones(found, point), given), expected))
+    backward_first = list(reversed(range(len(found.nodes))))
+    with pytest.raises(OperationsError, match="must come after"):
+        with_order(found, backward_first)
+
+
+def test_views_are_no_operations_and_costs_are_those_that_torch_counts() -> None:
+    def small(x: Any, w: Any) -> Any:
+        return (x.t() @ w).view(-1).sin().reshape(2, 8)
+
+    with FakeTensorMode():
+        module = make_fx(small)(torch.zeros(4, 4), torch.zeros(4, 4))
+    found = graph_of(module, resident=["w_1"], cost=flops_of)
+    assert [node.target.__name__ for node in found.nodes] == ["mm.default", "sin.default"]
+    assert [row.cost for row in found.graph.ops] == [2 * 4 * 4 * 4, 16]
+    assert found.graph.size == (64, 64, 64, 64)
+    assert found.graph.resident == (1,)
+    assert found.graph.kept == (3,)
+
+
+def test_random_numbers_are_not_drawn_again() -> None:
+    def noisy(x: Any) -> Any:
+        kept = torch.rand_like(x)
+        return (x * kept).sin() * kept
+
+    module = make_fx(noisy)(torch.zeros(4))
+    assert [row.once for row in graph_of(module).graph.ops] == [True, False, False, False]
+
+
+def test_a_joint_graph_is_traced_without_weights_and_a_partition_is_put_together_again() -> None:
+    from copy import deepcopy
+
+    from torch._functorch.partitioners import min_cut_rematerialization_partition
+
+    with FakeTensorMode():
+        w, x = torch.zeros(16, 16, requires_grad=True), torch.zeros(4, 16)
+        joint, n_results = joint_graph(lambda x, w: (x @ w).sin().cos().sum(), (x, w))
+    graph = graph_of(joint, cost=flops_of).graph
+    assert n_results == 1
+    assert len(graph.kept) == 2
+    again = deepcopy(joint)
+    inputs = [node.meta["val"] for node in again.graph.nodes if node.op == "placeholder"]
+    forward, backward = min_cut_rematerialization_partition(
+        again, inputs, num_fwd_outputs=1, static_lifetime_input_indices=[]
+    )
+    both = graph_of(whole(forward, backward, n_results), cost=flops_of).graph
+    assert len(both.kept) == 2
+    assert sum(row.cost or 0 for row in both.ops) >= sum(row.cost or 0 for row in graph.ops)
+
+
+def test_modules_that_are_not_traced_to_operations_are_refused() -> None:
+    with pytest.raises(FormatError, match="node"):
+        graph_of(symbolic_trace(torch.nn.Sequential(torch.nn.ReLU())))

@@ -1,0 +1,252 @@
+"""Graphs of TVM's graph executor (graph JSON): every output of a node one buffer, its lifetime by the order of nodes.
+
+TVM planned storages, each for as many outputs as use it one after the other; here, each output is planned again. Nodes
+called `__nop` do nothing, so that their output is their input in another shape. Arguments called `p0`, `p1`, … are the
+weights, which lie apart. A device, or a kind of memory there, is a pool. Buffers are aligned to 64 bytes.
+Source: src/runtime/graph_executor/graph_executor.h and graph_executor.cc.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Annotated, Literal, NamedTuple
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from memplan.planner.errors import FormatError, sentences, shown
+from memplan.planner.formats.memplan_json import parse
+from memplan.planner.model.rows import MAX_BYTES
+from memplan.planner.operations.graph_facts import OperationFacts
+from memplan.planner.operations.operations import DeclaredBuffer
+from memplan.planner.foreign.draft import Kind, OperationsDraft
+from memplan.planner.foreign.imported import Imported, refuse_dims, sized
+from memplan.planner.foreign.model_options import ModelOptions
+
+_MOST_DIMENSIONS = 100
+_LONGEST_NAME = 1000
+
+Index = Annotated[int, Field(ge=0, le=MAX_BYTES)]
+Reference = Annotated[list[Index], Field(min_length=2, max_length=3)]
+"""A node, the number of its output, and a version that is not used."""
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+
+class _Attributes(_Part):
+    func_name: str = ""
+
+
+class Node(_Part):
+    """An argument (`null`), or something that is run (`tvm_op`)."""
+
+    op: str
+    name: Annotated[str, Field(min_length=1, max_length=_LONGEST_NAME)]
+    inputs: list[Reference] = []
+    attrs: _Attributes = _Attributes()
+
+
+class _Columns(_Part):
+    """The facts about each output of each node, in order."""
+
+    dltype: tuple[Literal["list_str"], list[str]]
+    storage_id: tuple[Literal["list_int"], list[Index]]
+    shape: tuple[Literal["list_shape"], list[Annotated[list[Index], Field(max_length=_MOST_DIMENSIONS)]]]
+    device_index: tuple[Literal["list_int"], list[int]] | None = None
+    storage_scope: tuple[Literal["list_str"], list[str]] | None = None
+
+
+class Graph(_Part):
+    """Nodes in the order in which they run; the outputs of node k are `node_row_ptr[k]` to `node_row_ptr[k + 1]`."""
+
+    nodes: list[Node]
+    arg_nodes: list[Index]
+    heads: list[Reference]
+    node_row_ptr: list[Index]
+    attrs: _Columns
+
+
+class Output(NamedTuple):
+    """An output of a node: TVM's storage for it, and the pool that it must be in, None where there is one only."""
+
+    name: str
+    size: int
+    storage: int
+    pool: str | None
+
+
+def read_graph(data: bytes) -> Graph:
+    """Read a graph whose columns are of one length; raises FormatError."""
+    fields = parse(data)
+    if isinstance(fields, dict) and fields.keys().isdisjoint(("arg_nodes", "heads", "attrs")):
+        rule = "must come with arg_nodes, heads, node_row_ptr and attrs, as TVM's graph executor writes them"
+        raise FormatError(
+            f'nodes: {rule}, got nodes alone (operations of your own are {{"size": [...], "ops": [...]}})'
+        )
+    try:
+        graph = Graph.model_validate(fields)
+    except ValidationError as error:
+        raise FormatError(*sentences(error)) from None
+    first, columns = graph.node_row_ptr, graph.attrs
+    if len(first) != len(graph.nodes) + 1 or first[0] != 0 or any(b < a for a, b in pairwise(first)):
+        rule = f"must rise from 0, one number for each of {len(graph.nodes)} nodes and one more"
+        raise FormatError(f"node_row_ptr: {rule}, got {shown(first)}")
+    for name in _Columns.model_fields:
+        column = getattr(columns, name)
+        if column is not None and len(column[1]) != first[-1]:
+            raise FormatError(f"attrs.{name}: must have {first[-1]} entries, one for each output, got {len(column[1])}")
+    return graph
+
+
+def outputs_of(graph: Graph, alignment: int) -> list[Output]:
+    """Return the outputs of all nodes, in order, with names of their own; raises FormatError."""
+    columns = graph.attrs
+    pools = _pools(columns, graph.node_row_ptr[-1])
+    outputs = []
+    for i, name in enumerate(_names(graph)):
+        elements = 1
+        for size in columns.shape[1][i]:
+            elements = min(elements * size, MAX_BYTES + 1)
+        bits = 8 * _element_bytes(columns.dltype[1][i], i)
+        outputs.append(
+            Output(name, sized(f"attrs.shape[1][{i}]", elements, bits, alignment), columns.storage_id[1][i], pools[i])
+        )
+    repeated = [name for name, times in Counter(output.name for output in outputs).items() if times > 1]
+    if repeated:
+        raise FormatError(f"nodes: must have names that tell their outputs apart, got {shown(repeated[0])} twice")
+    return outputs
+
+
+def _names(graph: Graph) -> Iterator[str]:
+    """Yield a name for each output: its node's, with the node's position and its own where they are needed."""
+    count = Counter(node.name for node in graph.nodes)
+    for k, node in enumerate(graph.nodes):
+        name = node.name if count[node.name] == 1 else f"{node.name}#{k}"
+        outputs = graph.node_row_ptr[k + 1] - graph.node_row_ptr[k]
+        yield from [name] if outputs == 1 else (f"{name}:{i}" for i in range(outputs))
+
+
+def _element_bytes(dtype: str, i: int) -> int:
+    """Return the bytes of an element, which are whole ones in TVM; raises FormatError."""
+    try:
+        return DeclaredBuffer(id="element", dtype=dtype, shape=()).bytes
+    except ValidationError:
+        rule = "must be a type such as int8, float32 or float32x4"
+        raise FormatError(f"attrs.dltype[1][{i}]: {rule}, got {shown(dtype)}") from None
+
+
+def _pools(columns: _Columns, count: int) -> list[str | None]:
+    """Return the pool of each output; None for all where they are in one memory."""
+    devices = columns.device_index[1] if columns.device_index else [0] * count
+    scopes = columns.storage_scope[1] if columns.storage_scope else [""] * count
+    memories = list(zip(devices, (scope or "global" for scope in scopes), strict=True))
+    if len(set(memories)) <= 1:
+        return [None] * count
+    return [f"device {device}, {scope}" for device, scope in memories]
+
+
+ALIGNMENT = 64
+_WEIGHT = re.compile(r"p\d+", re.ASCII)
+_NOTHING = "__nop"
+
+
+def read(data: bytes, options: ModelOptions) -> Imported:
+    """Read a graph; raises FormatError, and OptionError for named dimensions."""
+    refuse_dims(options, "TVM's graphs")
+    graph = read_graph(data)
+    program = _Program(graph, options)
+    program.run()
+    return program.draft.imported(own_peak=program.own_peak(), own_offsets=program.own_offsets())
+
+
+class _Program:
+    """Builds the operations of a graph."""
+
+    def __init__(self, graph: Graph, options: ModelOptions) -> None:
+        self.graph = graph
+        alignment = options.alignment or ALIGNMENT
+        self.outputs = outputs_of(graph, alignment)
+        self.weights = frozenset(self._weights())
+        heads = dict.fromkeys(self._index(head, len(graph.nodes), f"heads[{k}]") for k, head in enumerate(graph.heads))
+        self.given_back = {self._result_name(self.outputs[i]): self.outputs[i] for i in heads}
+        self.draft = OperationsDraft(None, self.given_back, options, alignment)
+
+    def run(self) -> None:
+        """Draw all nodes, with the program's inputs and outputs."""
+        for k, node in enumerate(self.graph.nodes):
+            results = self.outputs[self.graph.node_row_ptr[k] : self.graph.node_row_ptr[k + 1]]
+            if node.op == "null":
+                for output in results:
+                    self._declare(output, "constant" if output.name in self.weights else "param")
+            elif node.op == "tvm_op":
+                with self.draft.drawing(OperationFacts(node.name, None, {}, (k,))):
+                    self._operation(k, node, results)
+            else:
+                raise FormatError(f"nodes[{k}].op: must be null or tvm_op, got {shown(node.op)}")
+        for name, output in self.given_back.items():
+            if name != output.name:
+                self._declare(output._replace(name=name))
+                self.draft.operation("copy", [output.name], [name])
+
+    def own_peak(self) -> int:
+        """Return the bytes of TVM's storages; those of weights aside."""
+        return sum(self._storages().values())
+
+    def own_offsets(self) -> dict[str, int]:
+        """Return where outputs lie with TVM's storages one behind the other in each pool; copies have no storage."""
+        sizes = self._storages()
+        base: dict[int, int] = {}
+        ends: dict[str | None, int] = {}
+        for output in self.outputs:
+            if output.name not in self.weights and output.storage not in base:
+                base[output.storage] = ends.get(output.pool, 0)
+                ends[output.pool] = base[output.storage] + sizes[output.storage]
+        return {output.name: base[output.storage] for output in self.outputs if output.name not in self.weights}
+
+    def _storages(self) -> dict[int, int]:
+        """Return the bytes of each storage, as large as the largest output in it; those of weights aside."""
+        sizes: dict[int, int] = {}
+        for output in self.outputs:
+            if output.name not in self.weights:
+                sizes[output.storage] = max(sizes.get(output.storage, 0), output.size)
+        return sizes
+
+    def _operation(self, k: int, node: Node, results: list[Output]) -> None:
+        inputs = [
+            self.outputs[self._index(reference, k, f"nodes[{k}].inputs[{j}]")].name
+            for j, reference in enumerate(node.inputs)
+        ]
+        for output in results:
+            self._declare(output)
+        if node.attrs.func_name == _NOTHING and len(inputs) == len(results) == 1:
+            self.draft.view(_NOTHING, inputs[0], results[0].name)
+        else:
+            op = node.attrs.func_name or node.name
+            self.draft.operation(op, dict.fromkeys(inputs), [output.name for output in results])
+
+    def _declare(self, output: Output, kind: Kind = "plain") -> None:
+        self.draft.declare(output.name, output.size, kind, output.pool)
+
+    def _weights(self) -> Iterator[str]:
+        first = self.graph.node_row_ptr
+        for k, node in enumerate(self.graph.nodes):
+            if node.op == "null" and _WEIGHT.fullmatch(node.name):
+                yield from (output.name for output in self.outputs[first[k] : first[k + 1]])
+
+    def _index(self, reference: Reference, before: int, path: str) -> int:
+        """Return the position of an output of one of the nodes before another; raises FormatError."""
+        node, output = reference[:2]
+        first = self.graph.node_row_ptr
+        if node >= before or output >= first[node + 1] - first[node]:
+            raise FormatError(
+                f"{path}: must be an output of a node before (there are {before}), got {shown(reference)}"
+            )
+        return first[node] + output
+
+    def _result_name(self, output: Output) -> str:
+        """Return the name of an output's buffer: its own, but of weights, which lie elsewhere, a copy's."""
+        return f"#copy of {output.name}" if output.name in self.weights else output.name

@@ -1,0 +1,330 @@
+"""Relax programs of TVM as TVMScript, parsed and never run: every tensor one buffer, its lifetime by the statements.
+
+A program is read at any stage: where its tensors are values (`lv: R.Tensor(…) = R.nn.relu(x)`), where they are
+allocated and passed to what fills them, or where TVM has planned storages for them, which are then its own plan. A
+reshape is a view. Params behind the first `num_input` are weights, which lie apart. Sizes of dimensions that are only
+named are options. Statements run one after the other, without branches, in one memory. Buffers are aligned to 64 bytes.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate
+
+from memplan.planner.errors import FormatError, shown
+from memplan.planner.model.finding import Finding
+from memplan.planner.operations.graph_facts import TensorFacts
+from memplan.extensions.shapes.symbols.space import SymbolRange
+from memplan.planner.foreign.draft import Kind, OperationsDraft, Uses
+from memplan.planner.foreign.imported import Imported
+from memplan.planner.foreign.model_options import ModelOptions
+from memplan.extensions.tvm.files.relax_facts import call_facts
+from memplan.extensions.tvm.files.relax_text import (
+    Dims,
+    RelaxTensor,
+    argument,
+    dotted_name,
+    function_of,
+    line,
+    number_of_inputs,
+    stated_type,
+    tensors_of,
+)
+
+ALIGNMENT = 64
+_VIEWS = {"R.reshape", "R.squeeze", "R.expand_dims", "R.flatten", "R.memory.view", "R.ensure_zero_offset"}
+_VIEWS |= {"vm.builtin.reshape", "vm.builtin.ensure_zero_offset"}
+_SILENT = {"R.func_attr", "R.output", "R.memory.kill_tensor", "R.memory.kill_storage", "R.memory.kill_object"}
+_ALLOCATED = {"R.builtin.alloc_tensor": 0, "R.memory.alloc_tensor": 2, "R.vm.alloc_tensor": 2}
+"""From what allocates a tensor to the place of its shape among the arguments; its type is the next one."""
+_NO_TENSORS = {"R.shape_of", "R.size", "R.print", "R.assert_op", "R.memory.kill_tensor"}
+_STORAGES = {"R.memory.alloc_storage", "R.vm.alloc_storage"}
+
+_WORKSPACE = re.compile(rb"\bT\.(?:sblock_)?alloc_buffer\((?![^\n]*scope=)")
+_INSTEAD = {
+    "If": "must be a binding, a call or the return, as branches are not read (plan each branch as a function)",
+    "FunctionDef": "must be a binding, a call or the return (relax.transform.LambdaLift takes functions out)",
+}
+"""The rule for statements that are not read, by their kind."""
+
+Value = tuple[str | None, ...]
+"""The value of a name: one buffer, or the entries of a tuple; None is an entry that is no tensor."""
+
+
+def read(data: bytes, options: ModelOptions) -> Imported:
+    """Read a program; raises FormatError, and OptionError for dimensions that it does not name."""
+    dims = Dims(options.sizes)
+    function = function_of(data)
+    program = _Program(dims, options.alignment or ALIGNMENT)
+    program.add_params(function)
+    program.follow(function.body)
+    if not any(isinstance(row, ast.Return) for row in ast.walk(function)):
+        raise FormatError(f"{function.name}: must end with what it returns, got none: is the file cut off?")
+    dims.refuse_unknown()
+    draft = OperationsDraft(function.name, program.results, options, options.alignment or ALIGNMENT)
+    program.draw(draft)
+    return draft.imported(_left_out(data), program.own_peak(), program.own_offsets())
+
+
+def _left_out(data: bytes) -> Iterator[Finding]:
+    """Yield what is true of the kernels in a file and is not in its plan."""
+    if count := len(_WORKSPACE.findall(data)):
+        yield Finding("unknown-workspaces", f"what kernels need of {count} buffers of their own is known to TVM only")
+    if count := data.count(b"R.call_tir_inplace("):
+        yield Finding("in-place-unused", f"{count} calls compute in place, and are planned with results of their own")
+
+
+def symbols(data: bytes) -> dict[str, SymbolRange]:
+    """Return the names that a program's sizes have, each with any value from 1; raises FormatError."""
+    dims = Dims(_AnySize())
+    function = function_of(data)
+    program = _Program(dims, ALIGNMENT)
+    program.add_params(function)
+    program.follow(function.body)
+    return {name: SymbolRange() for name in sorted(dims.named)}
+
+
+class _AnySize(dict[str, int]):
+    """A size for whatever name there is."""
+
+    def __contains__(self, name: object) -> bool:
+        return True
+
+    def __missing__(self, name: str) -> int:
+        return 1 << 10
+
+
+@dataclass(frozen=True)
+class _Step:
+    """An operation `op` on values; a view has one input and one output."""
+
+    op: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    is_view: bool = False
+    call: ast.Call | None = None
+
+
+@dataclass
+class _Program:
+    """A function while it is read: its values by buffer, and what each name stands for."""
+
+    dims: Dims
+    alignment: int
+    values: dict[str, int] = field(default_factory=dict)
+    tensors: dict[str, RelaxTensor] = field(default_factory=dict)
+    params: set[str] = field(default_factory=set)
+    weights: set[str] = field(default_factory=set)
+    steps: list[_Step] = field(default_factory=list)
+    results: tuple[str, ...] = ()
+    _names: dict[str, Value] = field(default_factory=dict)
+    _unwritten: set[str] = field(default_factory=set)
+    _storages: dict[str, int] = field(default_factory=dict)
+    _in_storage: set[str] = field(default_factory=set)
+    _homes: dict[str, tuple[str, int]] = field(default_factory=dict)
+    _memory: tuple[object, ...] | None = None
+    _unstated: dict[str, str] = field(default_factory=dict)
+    _uses: Uses = field(default_factory=Uses)
+
+    def add_params(self, function: ast.FunctionDef) -> None:
+        """Add the function's params, weights among them."""
+        inputs = number_of_inputs(function)
+        for k, param in enumerate(function.args.args):
+            tensors = tensors_of(param.annotation, self.dims)
+            ids = self._new(param.arg, tensors, param)
+            (self.weights if inputs is not None and k >= inputs else self.params).update(ids)
+
+    def follow(self, body: Sequence[ast.stmt]) -> None:
+        """Follow statements to the return."""
+        for statement in body:
+            if isinstance(statement, ast.With):
+                self.follow(statement.body)
+            elif isinstance(statement, ast.Return):
+                self._return(statement)
+            elif isinstance(statement, ast.Expr):
+                self._bind(None, None, statement.value)
+            elif isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name) and statement.value:
+                self._bind(statement.target.id, statement.annotation, statement.value)
+            elif isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
+                self._bind(statement.targets[0].id, None, statement.value)
+            else:
+                kind = type(statement).__name__
+                rule = _INSTEAD.get(kind, "must be a binding, a call or the return")
+                raise FormatError(f"{line(statement)}: {rule}, got {shown(kind)}")
+
+    def draw(self, draft: OperationsDraft) -> None:
+        """Draw the program, once all of it is known."""
+        for name, size in self.values.items():
+            kind: Kind = "param" if name in self.params else "constant" if name in self.weights else "plain"
+            draft.declare(name, size, kind)
+            tensor = self.tensors.get(name)
+            if tensor is not None:
+                draft.describe(name, TensorFacts(name=name, shape=tensor.shape, dtype=tensor.dtype))
+        for k, step in enumerate(self.steps):
+            with draft.drawing(call_facts(step.op, step.call, k)):
+                if step.is_view:
+                    draft.view(step.op, step.inputs[0], step.outputs[0])
+                else:
+                    draft.operation(step.op, step.inputs, step.outputs)
+
+    def own_peak(self) -> int | None:
+        """Return the bytes of TVM's storages, and of what is in none of them; None before storages are planned."""
+        if not self._storages:
+            return None
+        return sum(self._storages.values()) + sum(self.values[name] for name in self._apart())
+
+    def own_offsets(self) -> dict[str, int] | None:
+        """Return where values lie with TVM's storages, and then what is in none, one behind the other."""
+        if not self._storages:
+            return None
+        base = dict(zip(self._storages, accumulate(self._storages.values(), initial=0), strict=False))
+        offsets = {name: base[storage] + offset for name, (storage, offset) in self._homes.items()}
+        end = sum(self._storages.values())
+        for name in self._apart():
+            offsets[name] = end
+            end += self.values[name]
+        for step in self.steps:
+            if step.is_view and step.inputs[0] in offsets:
+                offsets.setdefault(step.outputs[0], offsets[step.inputs[0]])
+        return offsets
+
+    def _apart(self) -> list[str]:
+        """Return the values that lie in no storage, and are no views of those that do, in their order."""
+        inside = self.weights | self._in_storage | {step.outputs[0] for step in self.steps if step.is_view}
+        return [name for name in self.values if name not in inside]
+
+    def _bind(self, name: str | None, annotation: ast.expr | None, value: ast.expr) -> None:
+        called = _called(value) if isinstance(value, ast.Call) else ""
+        if isinstance(value, ast.Name | ast.Tuple | ast.Subscript):
+            if name is not None:
+                self._names[name] = self._value(value)
+        elif called in _SILENT or not isinstance(value, ast.Call):
+            return
+        elif called in _STORAGES and name is not None:
+            self._refuse_other_memory(
+                value, argument(value, 1, "virtual_device_index"), argument(value, 2, "storage_scope")
+            )
+            self._storages[name] = RelaxTensor.of(value, 0, "uint8", self.dims).size(self.alignment)
+        elif called in _ALLOCATED and name is not None:
+            self._allocate(name, value, _ALLOCATED[called])
+        else:
+            self._call(name, annotation, called, value)
+
+    def _allocate(self, name: str, call: ast.Call, place: int) -> None:
+        if not place:
+            self._refuse_other_memory(
+                call, argument(call, 2, "runtime_device_index"), argument(call, 3, "storage_scope")
+            )
+        (value,) = self._new(name, [RelaxTensor.of(call, place, None, self.dims)], call)
+        self._unwritten.add(value)
+        if place and call.args and isinstance(call.args[0], ast.Name) and call.args[0].id in self._storages:
+            self._in_storage.add(value)
+            self._homes[value] = (call.args[0].id, _integer(call.args[1]))
+
+    def _refuse_other_memory(self, call: ast.Call, device: ast.expr | None, scope: ast.expr | None) -> None:
+        """Raise FormatError for a second device or scope; what is not said is device 0 and scope `global`."""
+        is_scope = scope is not None and not (isinstance(scope, ast.Call) and _called(scope) == "R.dtype")
+        words = [part.value for part in ast.walk(scope) if isinstance(part, ast.Constant)] if is_scope and scope else []
+        memory = (0 if device is None else _integer(device), words[0] if words else "global")
+        if self._memory not in (None, memory):
+            raise FormatError(f"{line(call)}: must be in the one memory {shown(self._memory)}, got {shown(memory)}")
+        self._memory = memory
+
+    def _call(self, name: str | None, annotation: ast.expr | None, called: str, call: ast.Call) -> None:
+        used = dict.fromkeys(self._used(call))
+        stated = annotation or stated_type(call)
+        if (
+            stated is None
+            and name is not None
+            and used
+            and called not in _NO_TENSORS
+            and self._unwritten.isdisjoint(used)
+        ):
+            self._unstated[name] = f"{line(call)}: must say which tensor it returns, as TVM prints it (mod.script())"
+        made = self._new(name, tensors_of(stated, self.dims), call) if name is not None else ()
+        if called in _VIEWS and len(used) == len(made) == 1:
+            self.steps.append(_Step(called, tuple(used), made, is_view=True))
+            return
+        # An allocated tensor that was not written yet is written now, as any argument.
+        written = tuple(buffer for buffer in used if buffer in self._unwritten)
+        self._unwritten.difference_update(written)
+        inputs = tuple(buffer for buffer in used if buffer not in written)
+        if used or made:
+            self.steps.append(_Step(called or "call", inputs, (*written, *made), call=call))
+
+    def _return(self, statement: ast.Return) -> None:
+        names = () if statement.value is None else self._value(statement.value)
+        results = []
+        for name in dict.fromkeys(_buffers(names)):
+            if name in self.weights:
+                copy = f"#copy of {name}"
+                self.values[copy] = self.values[name]
+                self.steps.append(_Step("copy", (name,), (copy,)))
+                results.append(copy)
+            else:
+                results.append(name)
+        self.results = tuple(results)
+
+    def _new(self, name: str, tensors: Sequence[RelaxTensor | None], where: ast.expr | ast.arg) -> tuple[str, ...]:
+        """Add a value, one buffer for each of its tensors."""
+        if name in self._names and name != "_":
+            raise FormatError(f"{line(where)}: must bind each name once, got {shown(name)} again")
+        # All values that are never read have one name, so they are numbered; no name in a program has such a character.
+        base = f"#{len(self.values)}" if name == "_" else name
+        entries = [base] if len(tensors) == 1 else [f"{base}:{k}" for k in range(len(tensors))]
+        value = tuple(entry if tensor else None for entry, tensor in zip(entries, tensors, strict=True))
+        for entry, tensor in zip(entries, tensors, strict=True):
+            if tensor is not None:
+                self.values[entry], self.tensors[entry] = tensor.size(self.alignment), tensor
+        self._names[name] = value
+        return _buffers(value)
+
+    def _value(self, value: ast.expr) -> Value:
+        """Return what a name, a tuple of names, or an entry of a tuple stands for."""
+        if isinstance(value, ast.Tuple):
+            entries = [self._value(entry) or (None,) for entry in value.elts]
+            if any(len(entry) > 1 for entry in entries):
+                raise FormatError(f"{line(value)}: must be a tuple of tensors, got a tuple inside")
+            return tuple(entry[0] for entry in entries)
+        if isinstance(value, ast.Subscript) and isinstance(value.value, ast.Name):
+            whole = self._named(value.value.id)
+            index = value.slice.value if isinstance(value.slice, ast.Constant) else None
+            if not isinstance(index, int) or not whole:
+                return whole
+            if not 0 <= index < len(whole):
+                raise FormatError(f"{line(value)}: must be one of {len(whole)} entries, got {shown(index)}")
+            return (whole[index],)
+        return self._named(value.id) if isinstance(value, ast.Name) else ()
+
+    def _used(self, call: ast.Call) -> Iterator[str]:
+        for part in ast.walk(call):
+            if isinstance(part, ast.Name):
+                value = self._named(part.id)
+                self._uses.add(len(value))
+                yield from _buffers(value)
+
+    def _named(self, name: str) -> Value:
+        """Return what a name stands for; raises FormatError for a value of which it is not said what it is."""
+        if name in self._unstated:
+            raise FormatError(f"{self._unstated[name]}, got {shown(name)} without")
+        return self._names.get(name, ())
+
+
+def _integer(value: ast.expr) -> int:
+    """Return the number in an expression such as `R.prim_value(64)`; 0 where there is none."""
+    numbers = (part.value for part in ast.walk(value) if isinstance(part, ast.Constant) and type(part.value) is int)
+    return next(numbers, 0)
+
+
+def _called(call: ast.Call) -> str:
+    """Return the name of what is called; of a packed function, its own."""
+    name = dotted_name(call.func)
+    packed = call.args[0] if name == "R.call_packed" and call.args else None
+    return packed.value if isinstance(packed, ast.Constant) and isinstance(packed.value, str) else name
+
+
+def _buffers(value: Value) -> tuple[str, ...]:
+    return tuple(entry for entry in value if entry is not None)

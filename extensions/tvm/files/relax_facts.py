@@ -1,0 +1,53 @@
+"""The facts of a Relax program's tensors and calls, beside bytes and order."""
+
+from __future__ import annotations
+
+import ast
+
+from memplan.planner.operations.graph_facts import Attribute, OperationFacts
+from memplan.planner.foreign.vocabulary import kind_of, kinds_by_name, plain_attributes
+
+_KINDS = kinds_by_name(
+    {
+        "average_pool2d": "avg_pool2d",
+        "fully_connected": "dense",
+        "leaky_relu": "leakyrelu",
+        "transpose": "permute_dims",
+        "reduce_mean": "mean",
+        "mul": "multiply",
+        "sub": "subtract",
+        "div": "divide",
+        "cast": "astype",
+        "slice": "strided_slice",
+        "resize": "resize2d",
+        "neg": "negative",
+    }
+)
+_RENAMED = {"padding": "pads", "dilation": "dilations", "pool_size": "kernel", "data_layout": "layout"}
+
+
+def call_facts(op: str, call: ast.Call | None, k: int) -> OperationFacts:
+    """Return the facts about the k-th operation of a program, of a call that it is; those of TVM's own have kinds."""
+    keywords = [] if call is None else [(row.arg or "", row.value) for row in call.keywords]
+    attributes = plain_attributes((_RENAMED.get(name, name), _value(value)) for name, value in keywords)
+    kind = kind_of(op.rpartition(".")[2], _KINDS) if op.startswith("R.") else None
+    return OperationFacts(op, kind, _complete(attributes), (k,))
+
+
+def _complete(attributes: dict[str, Attribute]) -> dict[str, Attribute]:
+    """Return pads before each axis, then behind, where one side is given for both."""
+    width = attributes.get("pad_width")
+    if isinstance(width, tuple) and not len(width) % 2:
+        others = {name: value for name, value in attributes.items() if name not in ("pad_width", "pad_mode")}
+        return {**others, "pads": (*width[::2], *width[1::2]), "mode": attributes.get("pad_mode", "constant")}
+    pads = attributes.get("pads")
+    if isinstance(pads, tuple) and len(pads) == 2:
+        return {**attributes, "pads": (*pads, *pads)}
+    return attributes
+
+
+def _value(found: ast.expr) -> object:
+    try:
+        return ast.literal_eval(found)
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+        return None

@@ -1,0 +1,276 @@
+"""TVMScript as text: the function that it is about, its tensors' bytes, and sizes that options give."""
+
+from __future__ import annotations
+
+import ast
+import operator
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from pydantic import ValidationError
+
+from memplan.planner.errors import MAX_SHOWN, FormatError, OptionError, shown
+from memplan.planner.model.rows import MAX_BYTES
+from memplan.planner.operations.operations import DeclaredBuffer
+from memplan.planner.foreign.imported import OpenSizesError, sized
+
+_MOST_DIMENSIONS = 100
+_LONGEST_SIZE, _DEEPEST = 200, 50
+_COMPUTED: Mapping[type[ast.operator], Callable[[int, int], int]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.FloorDiv: lambda a, b: a // b if b else -1,
+}
+"""What sizes are computed with from others."""
+
+
+class Dims:
+    """The sizes of named dimensions that were given, and the names that the program has."""
+
+    def __init__(self, given: Mapping[str, int]) -> None:
+        self.given = given
+        self.named: set[str] = set()
+
+    def size(self, found: ast.expr, depth: int = 0) -> int:
+        """Return the size of a dimension; raises FormatError where it is not known, or computed in too many steps."""
+        if isinstance(found, ast.Call) and len(found.args) == 1:  # T.int64(4), R.prim_value(4)
+            found = found.args[0]
+        if (computed := _arithmetic(found)) is not None:
+            if depth == _DEEPEST:
+                raise FormatError(f"{line(found)}: must be computed in at most {_DEEPEST} steps, got more")
+            left, right = self.size(computed.left, depth + 1), self.size(computed.right, depth + 1)
+            return self._checked(_COMPUTED[type(computed.op)](left, right), found)
+        name = found.id if isinstance(found, ast.Name) else found.value if isinstance(found, ast.Constant) else None
+        if isinstance(name, str):
+            self.named.add(name)
+            if name not in self.given:
+                raise OpenSizesError(f"{line(found)}: must have a size, got {shown(name)}", {name: 1})
+            return self.given[name]
+        return self._checked(name, found)
+
+    def _checked(self, name: object, found: ast.expr) -> int:
+        if not isinstance(name, int) or isinstance(name, bool) or not 0 <= name <= MAX_BYTES:
+            raise FormatError(f"{line(found)}: must be a size or the name of a dimension, got {_cut(found)}")
+        return name
+
+    def refuse_unknown(self) -> None:
+        """Raise OptionError for a size that was given for nothing."""
+        if unknown := [name for name in self.given if name not in self.named]:
+            names = ", ".join(sorted(self.named)[:MAX_SHOWN]) or "none"
+            raise OptionError.of(
+                "dims", f"must be a dimension that the program names ({names}), got {shown(unknown[0])}"
+            )
+
+
+@dataclass(frozen=True)
+class RelaxTensor:
+    """A tensor's shape and type, and where they are said."""
+
+    shape: tuple[int, ...]
+    dtype: str
+    where: str
+
+    @classmethod
+    def of(cls, call: ast.Call, place: int, dtype: str | None, dims: Dims) -> RelaxTensor:
+        """Return the tensor whose shape is an argument of a call, `R.shape([…])`, and whose type is the next one.
+
+        The type may be named, too.
+        """
+        kind = argument(call, place + 1, "dtype")
+        if len(call.args) <= place or (dtype is None and kind is None):
+            raise FormatError(f"{line(call)}: must have a shape and a type, got {_cut(call)}")
+        return cls(_shape(call.args[place], dims), dtype or _dtype(kind or call), line(call))
+
+    @cached_property
+    def bits(self) -> int:
+        """The bits of an element, which takes whole bytes in TVM; raises FormatError."""
+        try:
+            return 8 * DeclaredBuffer(id="element", dtype=self.dtype, shape=()).bytes
+        except ValidationError:
+            rule = "must have a type such as int8, float32 or float32x4"
+            raise FormatError(f"{self.where}: {rule}, got {shown(self.dtype)}") from None
+
+    def size(self, alignment: int) -> int:
+        """Return the bytes, rounded up; raises FormatError."""
+        elements = 1
+        for size in self.shape:
+            elements = min(elements * size, MAX_BYTES + 1)
+        return sized(self.where, elements, self.bits, alignment)
+
+
+def argument(call: ast.Call, place: int, name: str) -> ast.expr | None:
+    """Return an argument of a call by its place or its name, None where it is not given."""
+    if len(call.args) > place:
+        return call.args[place]
+    return next((keyword.value for keyword in call.keywords if keyword.arg == name), None)
+
+
+def stated_type(call: ast.Call) -> ast.expr | None:
+    """Return what a call itself says of what it returns, as `R.call_tir(f, x, out_sinfo=R.Tensor(…))` does."""
+    named = [keyword.value for keyword in call.keywords if keyword.arg not in ("dtype", "attrs")]
+    for part in (*named, *call.args[2:3]):
+        rows = part.elts if isinstance(part, ast.List | ast.Tuple) else [part]
+        kinds = {dotted_name(row.func) for row in rows if isinstance(row, ast.Call)}
+        if kinds and kinds <= {"R.Tensor", "R.Tuple"} and all(isinstance(row, ast.Call) for row in rows):
+            if len(rows) == 1:
+                return rows[0]
+            whole = ast.parse("R.Tuple()", mode="eval").body
+            assert isinstance(whole, ast.Call)
+            whole.args = rows
+            return ast.copy_location(whole, part)
+    return None
+
+
+def function_of(data: bytes) -> ast.FunctionDef:
+    """Return the Relax function that is run: `main`, or the only one; raises FormatError.
+
+    Others are not in place of their calls, so one that is called is an error, unless it is an operator: one kernel,
+    which FuseOps put together.
+    """
+    functions = _functions(module_of(data))
+    if not functions and b"T.prim_func" in data:
+        rule = "must have a function with @R.function, whose operations have lifetimes"
+        raise FormatError(f"{rule}, got loops (T.prim_func) alone; write operations instead, see memplan liveness")
+    if not functions or (len(functions) > 1 and "main" not in functions):
+        rule = "must have a function main, or only one, with @R.function (keep the one to be planned)"
+        raise FormatError(f"{rule}, got {shown(list(functions))}")
+    function = functions.get("main") or next(iter(functions.values()))
+    for call in (node for node in ast.walk(function) if isinstance(node, ast.Call)):
+        name = dotted_name(call.func)
+        called = functions.get(name.removeprefix("cls.")) if name.startswith("cls.") else None
+        if called is not None and not _is_operator(called):
+            rule = f"must not call another Relax function (inline it before), got {shown(name)}"
+            raise FormatError(f"{line(call)}: {rule}")
+    return function
+
+
+def _is_operator(function: ast.FunctionDef) -> bool:
+    """Return True for what FuseOps put together, as its attributes say; FuseTIR makes one kernel of it."""
+    calls = [row.value for row in function.body if isinstance(row, ast.Expr) and isinstance(row.value, ast.Call)]
+    marks = [part for call in calls if dotted_name(call.func) == "R.func_attr" for part in call.args]
+    keys = [key for part in marks if isinstance(part, ast.Dict) for key in part.keys]
+    return any(isinstance(key, ast.Constant) and key.value == "Primitive" for key in keys)
+
+
+def module_of(data: bytes) -> ast.Module:
+    """Return a file of TVMScript; raises FormatError."""
+    try:
+        with warnings.catch_warnings(action="ignore"):  # of the text's odd literals
+            return ast.parse(data.decode())
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise FormatError(f"must be TVMScript: {shown(str(error) or type(error).__name__)}") from None
+
+
+def _functions(module: ast.Module) -> dict[str, ast.FunctionDef]:
+    """Return the Relax functions of a file by name; raises FormatError for several modules, as tests of TVM have."""
+    blocks = [row for row in ast.walk(module) if isinstance(row, ast.ClassDef)]
+    blocks = [row for row in blocks if any(map(_is_module, row.decorator_list)) or row in module.body]
+    blocks = [row for row in blocks if any(map(_is_function, row.body))]
+    if len(blocks) > 1:
+        names = [f"{row.name} (line {row.lineno})" for row in blocks]
+        raise FormatError(f"must have one module (keep the one to be planned), got {shown(names)}")
+    rows = [*module.body, *(blocks[0].body if blocks else ())]
+    if not blocks and not any(map(_is_function, rows)):
+        rows = [*filter(_is_function, ast.walk(module))]
+    return {row.name: row for row in rows if isinstance(row, ast.FunctionDef) and _is_function(row)}
+
+
+def _is_function(found: ast.AST) -> bool:
+    return isinstance(found, ast.FunctionDef) and any(map(_is_relax, found.decorator_list))
+
+
+def _is_module(mark: ast.expr) -> bool:
+    return dotted_name(mark.func if isinstance(mark, ast.Call) else mark).endswith("ir_module")
+
+
+def number_of_inputs(function: ast.FunctionDef) -> int | None:
+    """Return what the function's attributes say of how many params are inputs."""
+    number = attribute_of(function, "num_input")
+    return number.value if isinstance(number, ast.Constant) and isinstance(number.value, int) else None
+
+
+def attribute_of(function: ast.FunctionDef, name: str) -> ast.expr | None:
+    """Return an attribute of a function, `R.func_attr({name: …})` or T's, None where it has none of that name."""
+    for statement in function.body:
+        call = statement.value if isinstance(statement, ast.Expr) else None
+        if isinstance(call, ast.Call) and dotted_name(call.func)[2:] == "func_attr" and call.args:
+            rows = call.args[0]
+            for key, value in zip(rows.keys, rows.values, strict=True) if isinstance(rows, ast.Dict) else ():
+                if isinstance(key, ast.Constant) and key.value == name:
+                    return value
+    return None
+
+
+def tensors_of(annotation: ast.expr | None, dims: Dims) -> list[RelaxTensor | None]:
+    """Return the tensors of a value: of R.Tensor one, of R.Tuple one an entry, or None there; none of anything else."""
+    if not isinstance(annotation, ast.Call):
+        return []
+    kind = dotted_name(annotation.func)
+    if kind == "R.Tuple":
+        entries = [tensors_of(entry, dims) or [None] for entry in annotation.args]
+        if any(len(entry) > 1 for entry in entries):
+            raise FormatError(f"{line(annotation)}: must be a tuple of tensors, got a tuple inside")
+        return [entry[0] for entry in entries]
+    if kind != "R.Tensor":
+        return []
+    named = {keyword.arg: keyword.value for keyword in annotation.keywords}
+    dtype = named.get("dtype") or (annotation.args[1] if len(annotation.args) > 1 else None)
+    if not annotation.args or dtype is None:
+        raise FormatError(f"{line(annotation)}: must be a tensor of known shape and type, got {_cut(annotation)}")
+    return [RelaxTensor(_shape(annotation.args[0], dims), _dtype(dtype), line(annotation))]
+
+
+def dotted_name(name: ast.expr) -> str:
+    """Return a dotted name; an empty text for an expression that is none."""
+    parts: list[str] = []
+    while isinstance(name, ast.Attribute):
+        parts.append(name.attr)
+        name = name.value
+    return ".".join(reversed([*parts, name.id])) if isinstance(name, ast.Name) else ""
+
+
+def line(found: ast.expr | ast.stmt | ast.arg) -> str:
+    """Name the line that something is on."""
+    return f"line {found.lineno}"
+
+
+def _arithmetic(found: ast.expr) -> ast.BinOp | None:
+    """Return a size that is computed from others, as TVMScript writes it: bare, or as a text."""
+    if isinstance(found, ast.Constant) and isinstance(found.value, str) and len(found.value) <= _LONGEST_SIZE:
+        try:
+            inside = ast.parse(found.value.strip(), mode="eval").body
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            return None
+        found = ast.copy_location(inside, found)
+    return found if isinstance(found, ast.BinOp) and type(found.op) in _COMPUTED else None
+
+
+def _is_relax(mark: ast.expr) -> bool:
+    return dotted_name(mark.func if isinstance(mark, ast.Call) else mark) == "R.function"
+
+
+def _shape(found: ast.expr, dims: Dims) -> tuple[int, ...]:
+    if isinstance(found, ast.Call) and dotted_name(found.func) == "R.shape" and found.args:
+        found = found.args[0]
+    if isinstance(found, ast.Call | ast.Constant):  # a storage's size, of one dimension
+        return (dims.size(found),)
+    if not isinstance(found, ast.List | ast.Tuple) or len(found.elts) > _MOST_DIMENSIONS:
+        raise FormatError(f"{line(found)}: must be a shape of at most {_MOST_DIMENSIONS} sizes, got {_cut(found)}")
+    return tuple(dims.size(entry) for entry in found.elts)
+
+
+def _dtype(found: ast.expr) -> str:
+    if isinstance(found, ast.Call) and len(found.args) == 1:  # R.dtype("float32")
+        found = found.args[0]
+    if isinstance(found, ast.Constant) and isinstance(found.value, str):
+        return found.value
+    raise FormatError(f'{line(found)}: must be a type such as "float32", got {_cut(found)}')
+
+
+def _cut(found: ast.expr) -> str:
+    if isinstance(found, ast.Constant):
+        return shown(found.value)
+    return shown(type(found).__name__)

@@ -1,0 +1,57 @@
+"""Relay's storage tokens for problems: every buffer begins where its storage begins.
+
+Source: as in `tokens`, for operations; here a buffer is requested when it starts, and its storage released when it
+ends. Where buffers end and others start at one time, the releases come first; both in the problem's order. What
+is never alive lies at 0, and needs no storage.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import lcm
+
+from memplan.planner.model.problem import Problem
+from memplan.solvers.reference.tensors import Placed, StopCheck, Tensor, aligned, step, tensors
+from memplan.extensions.tvm.files.relay_tokens import FreeTokens, Token
+
+
+@dataclass(eq=False)
+class _Storage:
+    token: Token
+    tensors: list[Tensor]
+
+
+def storage_tokens(problem: Problem, seed: int, stop_check: StopCheck) -> Placed:
+    """Place storages one after the other, and each buffer at the start of its own."""
+    placements = {tensor.position: (0, 0) for tensor in tensors(problem)}
+    stuck: list[int] = []
+    capacity, end = problem.pools[0].size, 0
+    for storage in _storages(problem, stop_check):
+        offset = aligned(end, lcm(*(step(problem, tensor, 0) for tensor in storage.tensors)))
+        end = offset + storage.token.width
+        placements.update((tensor.position, (0, offset)) for tensor in storage.tensors)
+        if capacity is not None and end > capacity:
+            stuck.extend(tensor.position for tensor in storage.tensors)
+    return Placed(placements, tuple(stuck))
+
+
+def _storages(problem: Problem, stop_check: StopCheck) -> list[_Storage]:
+    """Return the storages, in the order in which they are made, with the buffers that lie in them."""
+    live_storages = [tensor for tensor in tensors(problem) if tensor.start < tensor.end]
+    events = [(tensor.start, True, i) for i, tensor in enumerate(live_storages)]
+    events += [(tensor.end, False, i) for i, tensor in enumerate(live_storages)]
+    storages: list[_Storage] = []
+    free = FreeTokens()
+    held: dict[int, Token] = {}
+    for _, is_start, i in sorted(events):
+        stop_check()
+        if not is_start:
+            free.put(held.pop(i))
+            continue
+        token = free.take(live_storages[i].size)
+        if token is None:
+            token = Token(len(storages), live_storages[i].size)
+            storages.append(_Storage(token, []))
+        held[i] = token
+        storages[token.storage].tensors.append(live_storages[i])
+    return storages

@@ -1,0 +1,75 @@
+"""TVM: graphs of the graph executor, Relax programs, and its planners, USMP's and Relay's."""
+
+from __future__ import annotations
+
+import re
+
+from memplan.planner.systems import ANY, FileReader, ReferencePlanner, System
+from memplan.planner.foreign.recognition import JSON, NEAR
+
+_GRAPH = re.compile(JSON % rb"nodes|arg_nodes|heads|node_row_ptr")
+_SCRIPTS = (b"# from tvm", b"from tvm", b"import tvm", b"@I.ir_module", b"@R.function")
+_IMPORT = re.compile(rb"^[ \t]*(?:import tvm\b|from tvm[. ]|@I\.ir_module|@tvm\.script\.)", re.MULTILINE)
+_ADDRESSES = b'"address_map": {'
+"""What a function of TVMScript has where its buffers have addresses, by which other compilers' files are known."""
+_USMP = "apache/tvm v0.16.0, src/tir/usmp/algo"
+
+
+def is_tvm_graph(data: bytes) -> bool:
+    """Return True if the bytes begin as a graph of TVM's graph executor does."""
+    return _GRAPH.match(data) is not None
+
+
+def is_relax(data: bytes) -> bool:
+    """Return True if the bytes begin as TVMScript does, or are Python with it inside, and it has functions."""
+    is_begun = data[:200].lstrip().startswith(_SCRIPTS) or _IMPORT.search(data, 0, NEAR) is not None
+    return is_begun and (b"@R.function" in data or b"@T.prim_func" in data) and _ADDRESSES not in data
+
+
+def _usmp(name: str, summary: str, source: str, more: str = "") -> tuple[ReferencePlanner, ReferencePlanner]:
+    """Return the rows of a planner of USMP: as it is, and rounding to the buffer's own alignment."""
+    source, function = f"{_USMP}/{source}", f"memplan.extensions.tvm.files.usmp.planners:{name.replace('-', '_')}"
+    own, rounded = "the same, rounded to the buffer's own alignment", f"{source}, but for the rounding"
+    can = ANY | {"pools", "conflicts", "holes"}
+    return (
+        ReferencePlanner(f"reference:tvm-{name}", summary, source, function, can, f"{name} tvm-{name}{more}"),
+        ReferencePlanner(f"reference:tvm-{name}-own-alignment", own, rounded, f"{function}_own_alignment", can),
+    )
+
+
+SYSTEM = System(
+    name="tvm",
+    title="TVM",
+    files=".graph, .relax",
+    readers=(
+        FileReader("tvm", is_tvm_graph, "memplan.extensions.tvm.files.reader", suffixes=(".graph",)),
+        FileReader("relax", is_relax, "memplan.extensions.tvm.files.relax", suffixes=(".relax",), has_symbols=True),
+    ),
+    planners=(
+        *_usmp(
+            "greedy-by-size",
+            "largest first, above all its conflicts, rounded to their alignment (TVM USMP)",
+            "greedy.cc: GreedySize",
+            " usmp tvm",
+        ),
+        *_usmp(
+            "greedy-by-conflicts",
+            "most conflicts first, above all of them, rounded to their alignment (TVM USMP)",
+            "greedy.cc: GreedyConflicts",
+        ),
+        *_usmp(
+            "hill-climb",
+            "first fit, in an order changed by at most 500 swaps below the top (TVM USMP)",
+            "hill_climb.cc: HillClimbAllocator",
+        ),
+        ReferencePlanner(
+            "reference:relay-storage-tokens",
+            "whole storages handed on, each buffer at the start of one (TVM Relay, graph executor)",
+            "apache/tvm v0.14.0, src/relay/backend/graph_plan_memory.cc and token_allocator.cc: TokenAllocator1D",
+            "memplan.extensions.tvm.files.relay_planner:storage_tokens",
+            other_names="graphplanmemory relay storage-tokens",
+        ),
+    ),
+    writers={"mlf": "memplan.planner.foreign.lists:write_mlf"},
+    other_targets={"mlf": "tvm microtvm usmp"},
+)

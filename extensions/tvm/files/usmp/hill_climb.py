@@ -1,0 +1,166 @@
+"""USMP's hill climb: first fit in an order that is changed by swaps below the highest buffer.
+
+Source: apache/tvm v0.16.0, src/tir/usmp/algo/hill_climb.cc (HillClimbAllocator). Random numbers are those of rand_r of
+the GNU C library from seed 0, as on Linux, so plans are determined. What is returned is the last order that was
+accepted, which need not be the best one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from memplan.solvers.reference.tensors import StopCheck
+from memplan.extensions.tvm.files.usmp.workspace import Placements, UsmpWorkspace, order_by_size
+
+ATTEMPTS = 500
+
+
+class RandR:
+    """rand_r of the GNU C library (glibc 2.39, stdlib/rand_r.c): 31 bits from three steps of a generator."""
+
+    def __init__(self, seed: int) -> None:
+        self.state = seed
+
+    def __call__(self) -> int:
+        """Return the next number."""
+        number = 0
+        for modulus in (2048, 1024, 1024):
+            self.state = (self.state * 1103515245 + 12345) % 2**32
+            number = (number << 10) ^ (self.state // 65536 % modulus)
+        return number
+
+
+@dataclass(frozen=True)
+class OrderPacking:
+    """An order and where it puts the buffers; those of `stuck` fit nowhere."""
+
+    order: tuple[int, ...]
+    placements: Placements
+    stuck: frozenset[int]
+
+    def used(self, task: UsmpWorkspace) -> dict[int, int]:
+        """Return the highest end in each pool that is used."""
+        ends: dict[int, int] = {}
+        for i, (pool, offset) in self.placements.items():
+            ends[pool] = max(ends.get(pool, 0), offset + task.buffers[i].size)
+        return ends
+
+
+def hill_climb(task: UsmpWorkspace, stop_check: StopCheck) -> tuple[Placements, tuple[int, ...]]:
+    """Return the placements of the last order accepted, and the buffers that fit nowhere in it."""
+    if not task.buffers:
+        return {}, ()
+    search = _OrderSearch(task, stop_check)
+    packing = search.run()
+    return packing.placements, tuple(sorted(packing.stuck))
+
+
+class _OrderSearch:
+    """The search; `order` is tried next, `swapped` is the last pair of positions in it that was swapped."""
+
+    def __init__(self, task: UsmpWorkspace, stop_check: StopCheck) -> None:
+        self.task = task
+        self.stop_check = stop_check
+        self.random = RandR(0)
+        self.order = order_by_size(task)
+        self.position = {i: at for at, i in enumerate(self.order)}
+        self.swapped = (0, 0)
+        self.tried = OrderPacking((), {}, frozenset())
+
+    def run(self) -> OrderPacking:
+        """Try at most ATTEMPTS orders, until one needs no more than the most bytes alive together."""
+        accepted = current = self.tried
+        total = 0  # of the last packing that was accepted and complete
+        for attempt in range(ATTEMPTS):
+            before, current = current, self._pack()
+            new_total = sum(current.used(self.task).values())
+            if not current.placements:
+                return current
+            if not total or (not current.stuck and self._accepts(new_total, total, attempt)):
+                accepted = current
+                if not current.stuck:
+                    total = new_total
+                    if total <= self.task.memory_pressure:
+                        break
+            else:
+                # The last swap is undone, even when it was accepted long ago and nothing was swapped since.
+                self._swap(*self.swapped)
+                current = before
+            self._swap_below_the_top(current)
+        return accepted
+
+    def _accepts(self, new_total: int, total: int, attempt: int) -> bool:
+        """Accept what is better, and what is worse with a chance that falls with the attempts."""
+        return new_total < total or self.random() % 100 < 50 * (new_total - total) // new_total // attempt
+
+    def _pack(self) -> OrderPacking:
+        """Pack in the present order, from the first position that differs from the order packed last."""
+        same = 0
+        while same < len(self.tried.order) and self.tried.order[same] == self.order[same]:
+            same += 1
+        prefix = self.order[:same]
+        placements = {i: self.tried.placements[i] for i in prefix if i not in self.tried.stuck}
+        stuck = self.tried.stuck.intersection(prefix)
+        for i in self.order[same:]:
+            self.stop_check()
+            offset = _first_fit(self.task, placements, i)
+            if offset is None:
+                stuck |= {i}
+            else:
+                placements[i] = offset
+        self.tried = OrderPacking(tuple(self.order), placements, stuck)
+        return self.tried
+
+    def _swap_below_the_top(self, packing: OrderPacking) -> None:
+        """Swap two that were placed before a highest buffer: one that conflicts with it, and one near that."""
+        used = packing.used(self.task)
+        top = [i for i, (pool, at) in packing.placements.items() if at + self.task.buffers[i].size == used[pool]]
+        top.sort(key=self.position.__getitem__)
+        near, far = self._neighbours(top[self.random() % len(top)])
+        if not near:
+            return
+        one = other = near[self.random() % len(near)]
+        while other == one:
+            those = far if far and self.random() % 100 > 25 else near
+            other = those[self.random() % len(those)]
+            # Where there is only that one, but listed twice, the original draws for ever.
+            if (len(near) < 2 and len(far) < 2) or {one}.issuperset(near + far):
+                break
+        if one != other:
+            self.swapped = self.position[one], self.position[other]
+            self._swap(*self.swapped)
+
+    def _neighbours(self, i: int) -> tuple[list[int], list[int]]:
+        """Return the conflicts that come before `i`, and, before each conflict of `i`, the conflicts of that one.
+
+        Both in order; of the latter, one that is found several times is there several times.
+        """
+        infos, position = self.task.buffers, self.position
+        near = [c for c in infos[i].conflicts if position[c] < position[i]]
+        far = [d for c in infos[i].conflicts for d in infos[c].conflicts if position[d] < position[c]]
+        return sorted(near, key=position.__getitem__), sorted(far, key=position.__getitem__)
+
+    def _swap(self, a: int, b: int) -> None:
+        self.order[a], self.order[b] = self.order[b], self.order[a]
+        self.position[self.order[a]], self.position[self.order[b]] = a, b
+
+
+def _first_fit(task: UsmpWorkspace, placements: Placements, i: int) -> tuple[int, int] | None:
+    """Return the lowest free offset, among 0 and those above its conflicts, in the first pool that has one.
+
+    Unlike in the greedy planners, a pool where the buffer does not fit above one of its conflicts is out for good,
+    even where that conflict lies above the gap found.
+    """
+    offsets = {pool: 0 for pool in task.buffers[i].pools if task.fits(i, pool, 0)}
+    size = task.buffers[i].size
+    placed = [(placements[c][1], c) for c in task.buffers[i].conflicts if c in placements]
+    for offset, other in sorted(placed):
+        pool = placements[other][0]
+        if pool not in offsets:
+            continue
+        above = task.above(i, other, pool, offset)
+        if not task.fits(i, pool, above):
+            del offsets[pool]
+        elif above > offsets[pool] and offsets[pool] + size > offset:
+            offsets[pool] = above
+    return next(((pool, offsets[pool]) for pool in task.buffers[i].pools if pool in offsets), None)

@@ -1,0 +1,62 @@
+"""USMP, a memory planner that TVM once had: greedy by size, greedy by conflicts, hill climb.
+
+Source: apache/tvm v0.16.0, src/tir/usmp/algo/greedy.cc and hill_climb.cc. There, the offset above a neighbour is
+rounded up to the neighbour's alignment, so a buffer may lie where its own alignment forbids it; such a plan is
+rejected. The forms with `_own_alignment` round up to the buffer's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+
+from memplan.planner.model.problem import Problem
+from memplan.solvers.reference.tensors import Placed, StopCheck
+from memplan.extensions.tvm.files.usmp.hill_climb import hill_climb as hill_climb_order
+from memplan.extensions.tvm.files.usmp.workspace import (
+    MOST_CONFLICTS,
+    Placements,
+    TooManyConflictsError,
+    UsmpWorkspace,
+    order_by_conflicts,
+    order_by_size,
+    place_above_conflicts,
+    workspace,
+)
+
+Algorithm = Callable[[UsmpWorkspace, StopCheck], tuple[Mapping[int, tuple[int, int]], Sequence[int]]]
+"""Returns (pool, offset) by position of a buffer, and the positions of those that fit nowhere."""
+
+
+def _greedy(order_of: Callable[[UsmpWorkspace], Sequence[int]]) -> Algorithm:
+    def greedy(task: UsmpWorkspace, stop_check: StopCheck) -> tuple[Placements, Sequence[int]]:
+        placements, stuck = place_above_conflicts(task, order_of(task), stop_check)
+        return placements, [] if stuck is None else [stuck]
+
+    return greedy
+
+
+def _plan(
+    problem: Problem, seed: int, stop_check: StopCheck, *, algorithm: Algorithm, rounds_to_own: bool = False
+) -> Placed:
+    """Plan by an algorithm; the seed does not count, as USMP has its own."""
+    try:
+        task, placed = workspace(problem, stop_check, rounds_to_own)
+    except TooManyConflictsError:
+        return Placed({}, because=f"USMP lists all conflicts; here are more than {MOST_CONFLICTS:,}")
+    placements, stuck = algorithm(task, stop_check)
+    return Placed(
+        {placed[i].position: placement for i, placement in placements.items()},
+        stuck=tuple(placed[i].position for i in stuck),
+    )
+
+
+greedy_by_size = partial(_plan, algorithm=_greedy(order_by_size))
+"""Places the largest first, above all its conflicts."""
+greedy_by_size_own_alignment = partial(greedy_by_size, rounds_to_own=True)
+greedy_by_conflicts = partial(_plan, algorithm=_greedy(order_by_conflicts))
+"""Places the buffer with most conflicts first, above all of them."""
+greedy_by_conflicts_own_alignment = partial(greedy_by_conflicts, rounds_to_own=True)
+hill_climb = partial(_plan, algorithm=hill_climb_order)
+"""Changes the order by swaps, at most 500 times."""
+hill_climb_own_alignment = partial(hill_climb, rounds_to_own=True)

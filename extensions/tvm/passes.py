@@ -1,0 +1,195 @@
+"""The pass that plans the memory of a module, in place of StaticPlanBlockMemory."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tvm import relax, tirx
+from tvm.ir import Call, IRModule, Op
+from tvm.ir.transform import PassContext, module_pass
+from tvm.target import Target
+
+from memplan.planner.errors import MemplanError
+from memplan.extensions.tvm.places import PoolInfo, StoragePlaces, place_in_pools, place_whole
+from memplan.extensions.tvm.storages import Storages
+from memplan.extensions.tvm.symbolic import Symbols, UnreadableError, place_for_all
+from memplan.extensions.tvm.tensors import ALLOCATES, Lifetimes, bytes_of, items, lengths_of
+
+log = logging.getLogger("memplan.tvm")
+_OwnPass: Callable[[], Any] = relax.transform.StaticPlanBlockMemory
+_STORAGE = Op.get("relax.memory.alloc_storage").__chandle__()
+_ADDRESSED = {"llvm", "c", "cuda", "hexagon"}
+"""Targets whose device pointers can be moved by an offset, on the host or by Hexagon's storages. Elsewhere
+`ensure_zero_offset` copies.
+"""
+UNREADABLE = "it cannot be read: "
+
+
+@dataclass(frozen=True)
+class PlannedFunction:
+    """Bytes of a function's storages by TVM's plan and by memplan's, and the least of any plan, at values of symbols.
+
+    `reason` says why TVM's plan stays, and is empty where memplan's was taken. `triples` has of each tensor on
+    memplan's plan its number, in the order of allocations, the name of its pool, and its offset there.
+    """
+
+    name: str
+    tensors: int
+    own: int
+    memplan: int
+    bound: int
+    at: Mapping[str, int]
+    reason: str = ""
+    triples: tuple[tuple[int, str, Any], ...] = ()
+
+    def __str__(self) -> str:
+        where = "".join(f", {name} = {value}" for name, value in self.at.items())
+        text = f"{self.name}{where}: {self.tensors} tensors, {self.own:,} bytes by TVM, "
+        return text + (f"whose plan stays: {self.reason}" if self.reason else f"{self.memplan:,} by memplan")
+
+
+def _logged(planned: PlannedFunction) -> None:
+    log.log(logging.WARNING if planned.reason.startswith(UNREADABLE) else logging.INFO, "%s", planned)
+
+
+def PlanMemory(  # noqa: N802  as TVM names passes
+    *,
+    pools: Sequence[PoolInfo] = (),
+    offsets: bool | None = None,
+    nests: bool = False,
+    on_plan: Callable[[PlannedFunction], None] = _logged,
+) -> Any:
+    """Return the pass that plans all tensors of a function together: one storage for each device, and offsets in it.
+
+    It stands where StaticPlanBlockMemory stood, and never needs more bytes: a function for which TVM's own plan is as
+    small, or that cannot be read, keeps that one. `pools` are storages to be used instead of one that grows; what does
+    not fit is a PlanMemoryError. `offsets` is whether tensors may lie at offsets, by default where a device's pointers
+    can be moved. With `nests`, tensors are alive for the loop nests of a kernel that use them, and not for the whole
+    call. `on_plan` is called with what was planned; by default, the logger `memplan.tvm` has a line.
+    """
+
+    def run(module: IRModule, _: PassContext) -> IRModule:
+        own, ours, functions = _OwnPass()(module), module.clone(), module.functions_items()
+        kernels = {name for name, each in functions if isinstance(each, tirx.PrimFunc)}
+        made = {}
+        for name, function in functions:
+            if isinstance(function, relax.Function):
+                lifetimes = Lifetimes(module, function, kernels, nests=nests)
+                made[name] = _Made(module, lifetimes, pools, offsets)
+                ours[name] = made[name].function
+        if any(each.leaves_some for each in made.values()):
+            ours = _OwnPass()(ours)
+        is_nested = False
+        for name, each in made.items():
+            planned = each.compared(name.name_hint, own[name], ours[name])
+            if planned.reason:
+                ours[name] = own[name]
+            is_nested |= nests and not planned.reason
+            on_plan(planned)
+        for name in kernels if is_nested else ():  # all, as CodeGenLLVM has one word for a module
+            ours.update_func(name, ours[name].with_attr("tirx.noalias", False))
+        return ours
+
+    return module_pass(run, opt_level=0, name="MemplanPlanMemory")
+
+
+class _Made:
+    """A function on memplan's plan, or unchanged with a reason, and the bytes of its storages."""
+
+    def __init__(self, module: IRModule, lifetimes: Lifetimes, pools: Sequence[PoolInfo], offsets: bool | None) -> None:
+        """Plan the function of these lifetimes. Raises PlanMemoryError."""
+        self.function, self._lifetimes, self._pools = lifetimes.function, lifetimes, pools
+        self._storages, self._bound, self._reason = list[Any](), 0, ""
+        self._triples: list[tuple[int, str, Any]] = []
+        try:
+            if lifetimes.earlier:
+                raise UnreadableError(f"R.{lifetimes.earlier} stands in it, before CallTIRRewrite has run")
+            storages = Storages()
+            if lifetimes.has_symbols:
+                storages.require(lifetimes.bounds)
+            for (device, scope), group in lifetimes.planned().items():
+                tensors = [lifetimes.tensors[k] for k in group]
+                places = self._places(
+                    device, scope, group, _has_offsets(module, device) if offsets is None else offsets
+                )
+                storages.add(tensors, places)
+                self._storages += places.storages
+                self._bound += places.bound
+                self._triples += [(k, places.names[at[0]], at[1]) for k, at in zip(group, places.of, strict=True)]
+            if self._triples:
+                self.function = storages.function(lifetimes)
+        except (UnreadableError, MemplanError) as error:
+            self._reason = f"{UNREADABLE}{error}"
+
+    def _places(self, device: int, scope: str, group: Sequence[int], has_offsets: bool) -> StoragePlaces:
+        tensors = [self._lifetimes.tensors[k] for k in group]
+        pools = [each for each in self._pools if (each.device, each.scope) == (device, scope)]
+        if pools and not has_offsets:
+            raise UnreadableError(f"pointers of device {device} cannot be moved, and pools take offsets")
+        if any(each.size is None for each in tensors):
+            if pools or self._lifetimes.nests:
+                raise UnreadableError(f"sizes without bounds do not go with {'pools' if pools else 'nests'}")
+            if not has_offsets:
+                raise UnreadableError(f"sizes without bounds on device {device}, whose pointers cannot be moved")
+            return place_for_all(tensors, self._lifetimes.bounds)
+        return place_in_pools(tensors, pools, self._lifetimes.in_place(group)) if has_offsets else place_whole(tensors)
+
+    @property
+    def leaves_some(self) -> bool:
+        """Return True if TVM's planner may plan the tensors that are left; in a function with branches it must not.
+
+        TVM 0.27 gives a storage of one branch to the other one, where nobody has allocated it (apache/tvm issue 20191).
+        """
+        attributes = self.function.attrs or {}
+        has_some = self._lifetimes.leaves_some or "relax.memory_plan_dynamic_func_output" in attributes
+        return has_some and not self._lifetimes.has_branches
+
+    def compared(self, name: str, own: relax.Function, ours: relax.Function) -> PlannedFunction:
+        """Return the bytes of both plans, and why TVM's stays: memplan's is no smaller, or larger at some values."""
+        lifetimes = self._lifetimes
+        symbols = Symbols(lifetimes.bounds) if lifetimes.has_symbols else None
+        apart = [each.bytes for each in lifetimes.tensors if not each.is_planned]
+        sizes = allocated(own), allocated(ours) if self.leaves_some else [*self._storages, *apart]
+        points, totals = symbols.points() if symbols else [{}], []
+        for point in points:
+            at = symbols.at(point) if symbols else int
+            before, after, beside = (sum(map(at, each)) for each in (*sizes, apart))
+            totals.append((before - beside, after - beside))
+        is_less = all(after <= before for before, after in totals) and any(after < before for before, after in totals)
+        is_taken = is_less or self._pools or lifetimes.has_branches
+        reason = self._reason or ("" if is_taken else "memplan found no smaller one")
+        names = [each.name for each in lifetimes.bounds.limits] if symbols else []
+        values = dict(zip(names, points[0].values(), strict=True))
+        count = sum(each.is_planned for each in lifetimes.tensors)
+        return PlannedFunction(name, count, *totals[0], self._bound, values, reason, tuple(self._triples))
+
+
+def _has_offsets(module: IRModule, device: int) -> bool:
+    """Return True if pointers of this device can be moved by an offset; device -1 is the host."""
+    if PassContext.current().config.get("relax.backend.use_cuda_graph"):
+        return False  # RewriteCUDAGraph captures no call that moves a pointer
+    devices = module.global_infos.get("vdevice") or []
+    target = devices[device].target if 0 <= device < len(devices) else Target.current(allow_none=True)
+    return device == -1 or (target is not None and target.kind.name in _ADDRESSED)
+
+
+def allocated(function: relax.Function) -> list[Any]:
+    """Return the bytes of what a planned function allocates, as expressions or numbers."""
+    sizes, bodies = [], [function.body]
+    while bodies:
+        body = bodies.pop()
+        for block in items(body.blocks) if type(body) is relax.SeqExpr else ():
+            for binding in items(block.bindings):
+                value = binding.value
+                if type(value) is Call:
+                    handle = value.op.__chandle__()
+                    if handle == _STORAGE:
+                        sizes += lengths_of(value.args[0])
+                    elif handle == ALLOCATES and type(value.args[0]) is relax.ShapeExpr:
+                        sizes.append(bytes_of(lengths_of(value.args[0]), value.args[1].value))
+                elif type(value) is relax.If:
+                    bodies += [value.true_branch, value.false_branch]
+    return sizes

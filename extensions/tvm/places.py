@@ -1,0 +1,129 @@
+"""Storages and offsets of tensors, by memplan's planner, and its verifier."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tvm_ffi import register_error
+
+from memplan.questions.plan.plan import PlanOptions, plan
+from memplan.planner.model.buffer_table import BufferTable, column
+from memplan.planner.model.objects import ObjectsProblem
+from memplan.planner.model.placement_table import PlacementTable
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
+from memplan.planner.model.problem_fields import Pool
+from memplan.planner.verify.overlaps import no_pair_meets
+from memplan.planner.verify.verifier import verify
+from memplan.solvers.core.plain import offsets_at_bound
+from memplan.extensions.tvm.tensors import AllocatedTensor
+
+ALIGNMENT = 64
+"""The alignment of TVM's allocators (kAllocAlignment)."""
+_NODES = 20_000
+"""Nodes of a first search, enough for problems of compilers; after that, all of memplan's solvers are tried."""
+_OPTIONS = PlanOptions(deterministic=True)
+
+
+@register_error
+class PlanMemoryError(RuntimeError):
+    """Tensors do not fit into the given pools."""
+
+
+@dataclass(frozen=True)
+class PoolInfo:
+    """A pool: its device, its scope, its name and its size if it is limited; the first pool of a list is preferred."""
+
+    pool_name: str
+    size_hint_bytes: int | None = None
+    device: int = 0
+    scope: str = "global"
+
+    def __post_init__(self) -> None:
+        if self.size_hint_bytes is not None and self.size_hint_bytes <= 0:
+            raise ValueError(f"pool {self.pool_name!r}: size_hint_bytes must be positive, got {self.size_hint_bytes}")
+
+
+@dataclass(frozen=True)
+class StoragePlaces:
+    """Storages with their bytes, the storage and offset of each tensor, and a lower bound for any plan.
+
+    Bytes and offsets may be expressions.
+    """
+
+    names: tuple[str, ...]
+    storages: tuple[Any, ...]
+    of: tuple[tuple[int, Any], ...]
+    bound: int
+
+
+def place_in_pools(
+    tensors: Sequence[AllocatedTensor], pools: Sequence[PoolInfo] = (), in_place: Sequence[tuple[int, int]] = ()
+) -> StoragePlaces:
+    """Return offsets of tensors in one storage for each pool. Raises PlanMemoryError if the pools are too small.
+
+    Tensors of a pair of `in_place` may start at the same byte.
+    """
+    size, start, end = _columns(tensors)
+    if not pools and not in_place:
+        low = offsets_at_bound(size, start, end, ALIGNMENT, _NODES)
+        if (
+            low is not None
+            and low.min() >= 0
+            and not (low % ALIGNMENT).any()
+            and no_pair_meets(start, end, low, low + size)
+        ):
+            least = int((low + size).max())
+            return StoragePlaces(("storage",), (least,), tuple((0, at) for at in low.tolist()), least)
+    own = [Pool(name=each.pool_name, size=each.size_hint_bytes, alignment=ALIGNMENT) for each in pools]
+    answer = plan(_problem(tensors, own or [Pool(name="storage", alignment=ALIGNMENT)], in_place), options=_OPTIONS)
+    if not answer.placements:
+        raise PlanMemoryError(_refusal(tensors, answer))
+    used = {each.name: int(each.used) for each in answer.pools if each.used}
+    number = {name: k for k, name in enumerate(used)}
+    placed = sorted(answer.placements, key=lambda each: int(each.id))
+    of = tuple((number[each.pool], each.offset) for each in placed)
+    return StoragePlaces(tuple(used), tuple(used.values()), of, answer.lower_bound or 0)
+
+
+def place_whole(tensors: Sequence[AllocatedTensor]) -> StoragePlaces:
+    """Return a plan with every tensor at the start of a storage, for devices on which tensors cannot have offsets."""
+    rows: Any = [{"id": k, "size": each.size, "start": each.start, "end": each.end} for k, each in enumerate(tensors)]
+    answer = plan(ObjectsProblem(alignment=ALIGNMENT, buffers=rows))
+    number = {k: place for place, each in enumerate(answer.objects) for k in each.buffers}
+    names = tuple(f"storage{k}" for k in range(len(answer.objects)))
+    sizes = tuple(each.size for each in answer.objects)
+    return checked(
+        tensors, StoragePlaces(names, sizes, tuple((number[k], 0) for k in range(len(tensors))), answer.lower_bound)
+    )
+
+
+def checked(tensors: Sequence[AllocatedTensor], places: StoragePlaces) -> StoragePlaces:
+    """Return these numeric places; raises RuntimeError if memplan's verifier finds an error in them."""
+    pools = [Pool(name=str(k), size=size, alignment=ALIGNMENT) for k, size in enumerate(places.storages)]
+    problem, (pool, offset) = _problem(tensors, pools), map(column, zip(*places.of, strict=True))
+    placements = PlacementTable(problem.buffers.ids, tuple(each.name for each in pools), pool, offset)
+    for violation in verify(problem, Plan(status="feasible", placements=placements)):
+        raise RuntimeError(f"memplan's plan is wrong: {violation.message}")
+    return places
+
+
+def _problem(tensors: Sequence[AllocatedTensor], pools: list[Pool], in_place: Any = ()) -> Problem:
+    buffers = BufferTable.from_columns(range(len(tensors)), *_columns(tensors))
+    return Problem(buffers=buffers, pools=pools, may_share=in_place)
+
+
+def _columns(tensors: Sequence[AllocatedTensor]) -> Iterator[Any]:
+    """Return sizes, starts and ends as three lists."""
+    return map(column, zip(*((each.size, each.start, each.end) for each in tensors), strict=True))
+
+
+def _refusal(tensors: Sequence[AllocatedTensor], answer: Any) -> str:
+    why = answer.explanation
+    if why is None:
+        return "no places were found in the pools; increase size_hint_bytes"
+    names = ", ".join(f"{tensors[k].variable.name} ({tensors[k].size:,} bytes)" for k in why.buffers)
+    needed = f", and needs {why.needed:,}" if why.needed else ""
+    return f"pool {why.pool!r} lacks {why.missing_bytes:,} bytes for {names}{needed}; increase its size_hint_bytes"

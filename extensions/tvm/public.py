@@ -1,0 +1,15 @@
+"""The public names of `memplan.tvm`. Imports tvm."""
+
+import tvm
+
+if not tvm.__version__.startswith("0.27."):
+    raise ImportError(f"memplan.tvm: TVM {tvm.__version__} is not 0.27, which its passes are for; TVM's own plan stays")
+
+from memplan.extensions.tvm.installing import install as install
+from memplan.extensions.tvm.installing import uninstall as uninstall
+from memplan.extensions.tvm.lift import LiftWorkspaces as LiftWorkspaces
+from memplan.extensions.tvm.order import OrderBindings as OrderBindings
+from memplan.extensions.tvm.passes import PlanMemory as PlanMemory
+from memplan.extensions.tvm.passes import PlannedFunction as PlannedFunction
+from memplan.extensions.tvm.places import PlanMemoryError as PlanMemoryError
+from memplan.extensions.tvm.places import PoolInfo as PoolInfo

@@ -1,0 +1,78 @@
+"""Writes a Relax function whose tensors are in storages that it allocates first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tvm import relax, tirx
+from tvm.relax.expr import _update_type
+from tvm.relax.op.memory import _ffi_api, alloc_storage, ensure_zero_offset
+
+from memplan.extensions.tvm.places import StoragePlaces
+from memplan.extensions.tvm.tensors import AllocatedTensor, Bounds, Lifetimes, items
+
+
+class Storages:
+    """The storages of a function and the tensors in them; `function` returns the function that uses them.
+
+    Tensors of one shape and type at one offset are one: it is made once in a call of the function.
+    """
+
+    def __init__(self) -> None:
+        self._builder = relax.BlockBuilder()
+        self._builder._begin_binding_block()
+
+    def add(self, tensors: Sequence[AllocatedTensor], places: StoragePlaces) -> None:
+        """Allocate storages on the device that all these tensors share, and put the tensors there."""
+        emit, (device, scope) = self._builder.emit, tensors[0].place
+        storages = [
+            emit(alloc_storage(relax.ShapeExpr([size]), device, scope, "uint8"), name)
+            for name, size in zip(places.names, places.storages, strict=True)
+        ]
+        made: dict[Any, Any] = {}
+        for tensor, (storage, offset) in zip(tensors, places.of, strict=True):
+            binding = tensor.bindings[tensor.index]
+            shape, dtype, runtime_device, _ = items(binding.value.args)
+            key = (storage, offset, str(shape) if tensor.has_symbols else tensor.lengths, tensor.dtype)
+            if (one := made.get(key)) is None:
+                at = tirx.IntImm("int64", offset) if type(offset) is int else offset
+                one = emit(_ffi_api.alloc_tensor(storages[storage], at, shape, dtype, runtime_device), "tensor")
+                if type(offset) is not int or offset:
+                    one = emit(ensure_zero_offset(one), "tensor")  # kernels refuse other offsets
+                made[key] = one
+            tensor.bindings[tensor.index] = relax.VarBinding(binding.var, one)
+
+    def require(self, bounds: Bounds) -> None:
+        """Have the virtual machine refuse symbols above their limits: tensors would then write outside of their places.
+
+        A storage of its own for each tensor is its own limit; offsets are none.
+        """
+        above = [tirx.max(symbol - most, 0) for symbol, (_, most) in bounds.limits.items() if most is not None]
+        if above:
+            none = relax.ShapeType([0] * len(above))  # no symbols: CanonicalizeBindings would replace them
+            shape = self._builder.emit(relax.ShapeExpr(above), "above_bounds")
+            self._builder.match_cast(shape, none, "within_bounds")
+
+    def function(self, lifetimes: Lifetimes) -> relax.Function:
+        """Return the function of these lifetimes with its tensors at their places."""
+        function = lifetimes.function
+        body = self._body(function.body, lifetimes, [self._builder._end_block()])
+        return relax.Function(function.params, body, function.ret_ty, function.is_pure, function.attrs)
+
+    def _body(self, body: Any, lifetimes: Lifetimes, head: Sequence[Any] = ()) -> Any:
+        blocks = [*head]
+        for block, bindings in lifetimes.blocks[body.__chandle__()]:
+            if lifetimes.has_branches:
+                bindings = [self._with_branches(each, lifetimes) for each in bindings]
+            blocks.append(type(block)(bindings))
+        made = relax.SeqExpr(blocks, body.body)
+        _update_type(made, body.ty)  # all in it is in normal form, and has the types that it had
+        return made
+
+    def _with_branches(self, binding: Any, lifetimes: Lifetimes) -> Any:
+        choice = binding.value
+        if type(choice) is not relax.If:
+            return binding
+        branches = self._body(choice.true_branch, lifetimes), self._body(choice.false_branch, lifetimes)
+        return relax.VarBinding(binding.var, self._builder.normalize(relax.If(choice.cond, *branches)))

@@ -1,0 +1,111 @@
+"""Offsets as expressions of a function's symbols: one plan for all values, computed when the function is called."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import reduce
+from typing import Any
+
+from tvm import sym, tirx
+from tvm.ir import Range, Var
+
+from memplan.questions.capability import Control
+from memplan.extensions.shapes.search.search import planned
+from memplan.extensions.shapes.shapes import ShapesOptions
+from memplan.planner.errors import InputError
+from memplan.extensions.shapes.symbols.comparing import samples
+from memplan.extensions.shapes.symbols.problem import SymbolicBuffer, SymbolicProblem
+from memplan.extensions.shapes.symbols.space import SymbolRange
+from memplan.extensions.tvm.places import ALIGNMENT, StoragePlaces, checked
+from memplan.extensions.tvm.tensors import AllocatedTensor, Bounds
+
+MOST_PARTS = 2000
+"""The most terms of an offset, written out."""
+SAMPLES = 8
+OPEN = 128
+"""The value of a symbol without a bound at which bytes are reported."""
+_OPTIONS = ShapesOptions(time_limit_s=2)
+_INFIX = {tirx.Add: "+", tirx.Sub: "-", tirx.Mul: "*", tirx.FloorDiv: "//", tirx.FloorMod: "%"}
+_CALLED = {tirx.Min: "min", tirx.Max: "max"}
+
+
+class UnreadableError(Exception):
+    """memplan cannot express a size, or offsets are too long; TVM's plan stays."""
+
+
+class Symbols:
+    """The symbols of a function, each with a name of its own, and values of expressions."""
+
+    def __init__(self, bounds: Bounds) -> None:
+        self._names = {symbol: f"s{k}" for k, symbol in enumerate(bounds.limits)}
+        self.simplify = _analyzer({symbol: Range.from_min_extent(0, 2**40) for symbol in bounds.limits}).simplify
+        spans = {name: bounds.limits[symbol] for symbol, name in self._names.items()}
+        self.ranges = {name: SymbolRange(min=max(1, least), max=most) for name, (least, most) in spans.items()}
+        """The values that symbols may have; they start at 1, as a tensor of length 0 takes no bytes."""
+        self.reported = {name: most or OPEN for name, (_, most) in spans.items()}
+        """The values at which bytes are reported: the largest of each symbol, or `OPEN` if it has no bound."""
+
+    def points(self) -> list[dict[str, int]]:
+        """Return values at which plans are compared, those of `reported` first."""
+        parts = (1, 2, 3, 7, 16)
+        return [{name: max(1, each // part) for name, each in self.reported.items()} for part in parts]
+
+    def at(self, values: Mapping[str, int]) -> Callable[[Any], int]:
+        """Return a function that evaluates expressions at these values of the symbols."""
+        simplify = _analyzer({each: tirx.const(values[name], "int64") for each, name in self._names.items()}).simplify
+        return lambda size: int(size if isinstance(size, (int, tirx.IntImm)) else simplify(size))
+
+    def text(self, size: Any) -> str:
+        """Return a size as text in memplan's notation. Raises UnreadableError."""
+        if isinstance(size, tirx.IntImm):
+            return str(int(size))
+        if isinstance(size, Var) and size in self._names:
+            return self._names[size]
+        if type(size) in _INFIX:
+            return f"({self.text(size.a)} {_INFIX[type(size)]} {self.text(size.b)})"
+        if type(size) in _CALLED:
+            return f"{_CALLED[type(size)]}({self.text(size.a)}, {self.text(size.b)})"
+        raise UnreadableError(f"a size is {size}, which is no polynomial of its symbols")
+
+
+def place_for_all(tensors: Sequence[AllocatedTensor], bounds: Bounds) -> StoragePlaces:
+    """Return places in one storage that hold for all values. Raises UnreadableError."""
+    symbols = Symbols(bounds)
+    sizes = [symbols.simplify(tirx.const(1, "int64") * each.bytes) for each in tensors]
+    rows = [
+        SymbolicBuffer(id=k, size=symbols.text(size), start=each.start, end=each.end)
+        for k, (each, size) in enumerate(zip(tensors, sizes, strict=True))
+    ]
+    try:
+        problem = SymbolicProblem(symbols=symbols.ranges, buffers=tuple(rows), alignment=ALIGNMENT)
+        found = planned(problem, 1, Control().begun(_OPTIONS))
+    except InputError as error:
+        raise UnreadableError(str(error)) from None
+    program = found.programs.programs[0]
+    if max(program.counts()) > MOST_PARTS:
+        raise UnreadableError(f"an offset would have more than {MOST_PARTS} terms")
+    padded = {form: _padded(size) for form, size in zip(found.sized.form_of.tolist(), sizes, strict=True)}
+
+    def largest(ends: list[Any]) -> Any:
+        return symbols.simplify(reduce(tirx.max, ends or [tirx.const(0, "int64")]))
+
+    offsets, ends = program.written(padded, largest)
+    storage = largest(ends)
+    bound = max(found.sized.space.values(found.loads, symbols.reported))
+    for point in samples(found.sized.space, SAMPLES):  # as TVM computes these expressions at run time
+        at = symbols.at(point)
+        here = [replace(each, size=at(size)) for each, size in zip(tensors, sizes, strict=True)]
+        checked(here, StoragePlaces(("storage",), (at(storage),), tuple((0, at(each)) for each in offsets), 0))
+    return StoragePlaces(("storage",), (storage,), tuple((0, each) for each in offsets), bound)
+
+
+def _analyzer(bound: Mapping[Any, Any]) -> Any:
+    analyzer = sym.Analyzer()
+    for symbol, what in bound.items():
+        analyzer.bind(symbol, what)
+    return analyzer
+
+
+def _padded(size: Any) -> Any:
+    return tirx.floordiv(size + (ALIGNMENT - 1), ALIGNMENT) * ALIGNMENT

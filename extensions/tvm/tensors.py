@@ -1,0 +1,293 @@
+"""The tensors that a Relax function allocates, and the steps at which they are used: the input of a plan.
+
+Functions are read behind `CallTIRRewrite`, where each tensor is a `relax.builtin.alloc_tensor` that kernels write. The
+rules are those of TVM's StaticPlanBlockMemory: kernels, and functions of the runtime, keep nothing of their arguments;
+what anything else gets, and what is returned, is seen from outside and stays apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
+from itertools import repeat
+from math import prod
+from typing import Any
+
+import tvm_ffi
+from tvm import DataType, relax, sym, tirx
+from tvm.ir import Call, GlobalVar, IRModule, Op, Range
+
+from memplan.extensions.tvm.nests import Nest, nests_of
+
+MOST_BYTES = 2**62
+_ITEM, _SIZE = (tvm_ffi.get_global_func(f"ffi.Array{name}") for name in ("GetItem", "Size"))
+
+
+def _handles(*names: str) -> dict[int, str]:
+    return {Op.get(f"relax.{name}").__chandle__(): name for name in names}
+
+
+ALLOCATES = Op.get("relax.builtin.alloc_tensor").__chandle__()
+VIEWS = _handles("reshape", "memory.view", "memory.ensure_zero_offset")
+_READERS = _handles("shape_of", "tensor_to_shape", "vm.call_tir_dyn")
+_EARLIER = _handles("call_tir", "call_tir_inplace", "call_dps_packed")
+_RUNTIME_VIEWS = {"vm.builtin.reshape", "vm.builtin.ensure_zero_offset", "vm.builtin.copy"}
+
+Value = frozenset[int] | tuple["Value", ...]
+"""The numbers of the tensors that an expression may be, or the entries of a tuple."""
+NOTHING: frozenset[int] = frozenset()
+itemsize = cache(lambda dtype: DataType(dtype).itemsize)
+
+
+def items(array: Any) -> list[Any]:
+    """Return the items of a TVM array, several times as fast as iteration does."""
+    return list(map(_ITEM, repeat(array), range(_SIZE(array))))
+
+
+@dataclass(slots=True)
+class AllocatedTensor:
+    """A tensor that a function allocates, with its first and last step.
+
+    It is allocated by the binding `bindings[index]` of a block. `lengths` are of its shape, numbers or expressions;
+    `place` is the device, by its index, and the scope. `size` is the most bytes that it has, None where there is no
+    bound.
+    """
+
+    bindings: list[Any]
+    index: int
+    lengths: tuple[Any, ...]
+    dtype: str
+    place: tuple[int, str]
+    size: int | None
+    has_symbols: bool
+    start: int = -1
+    end: int = -1
+    escapes: bool = False
+
+    @property
+    def is_planned(self) -> bool:
+        """Return True if the tensor is used and nothing outside of the function sees it."""
+        return self.start >= 0 and not self.escapes and self.size != 0
+
+    @property
+    def variable(self) -> Any:
+        """Return the variable that holds the tensor."""
+        return self.bindings[self.index].var
+
+    @property
+    def bytes(self) -> Any:
+        """Return the tensor's bytes as an expression of symbols, or as a number if it has no symbols."""
+        return bytes_of(self.lengths, self.dtype) if self.has_symbols else self.size
+
+
+class Bounds:
+    """The symbols of a function's signature, with the least and largest values that its attributes give."""
+
+    def __init__(self, function: relax.Function) -> None:
+        self._function, self._analyzer = function, sym.Analyzer()
+
+    @cached_property
+    def limits(self) -> dict[Any, tuple[int, int | None]]:
+        """Return the least and the largest value of each symbol; None where there is no largest one."""
+        attributes = self._function.attrs or {}
+        most, least = (dict(attributes.get(f"tir_var_{side}_bound") or {}) for side in ("upper", "lower"))
+        limits: dict[Any, tuple[int, int | None]] = {}
+        for symbol in relax.analysis.defined_symbolic_vars(self._function):
+            first, last = int(least.get(symbol.name, 0)), most.get(symbol.name)
+            limits[symbol] = first, None if last is None else int(last)
+            if last is not None:
+                self._analyzer.bind(symbol, Range.from_min_extent(first, int(last) - first + 1))
+        return limits
+
+    def know(self, length: Any) -> bool:
+        """Return True if a length has no symbols but these."""
+        return all(each in self.limits for each in tirx.analysis.undefined_vars(length))
+
+    def most_bytes(self, lengths: Sequence[Any], dtype: str) -> int | None:
+        """Return the most bytes of a tensor; None where there is no bound."""
+        size = prod([each if type(each) is int else self._most(each) for each in lengths], start=itemsize(dtype))
+        return size if size < MOST_BYTES else None
+
+    def _most(self, length: Any) -> int:
+        return max(0, int(self._analyzer.const_int_bound(length).max_value)) if self.limits else MOST_BYTES
+
+
+def lengths_of(shape: Any) -> list[Any]:
+    """Return the lengths of a shape; known ones are numbers."""
+    return [each.value if type(each) is tirx.IntImm else each for each in items(shape.values)]
+
+
+def bytes_of(lengths: Sequence[Any], dtype: str) -> Any:
+    """Return the bytes of a tensor as an expression, or as a number if all lengths are known."""
+    return prod(lengths, start=itemsize(dtype))
+
+
+class Values:
+    """The tensors that the variables of a function hold."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, Value] = {}  # by handles, as variables compare to expressions
+
+    def bind(self, variable: Any, value: Value) -> None:
+        """Record the value that a variable holds."""
+        self._known[variable.__chandle__()] = value
+
+    def of(self, value: Any) -> Value:
+        """Return the value of a variable, a tuple or an entry of a tuple."""
+        if (known := self._known.get(value.__chandle__())) is not None:
+            return known
+        kind = type(value)
+        if kind is relax.Tuple:
+            return tuple(map(self.of, items(value.fields)))
+        if kind is relax.TupleGetItem:
+            whole = self.of(value.tuple_value)
+            return whole[value.index] if isinstance(whole, tuple) else whole
+        return NOTHING
+
+
+class Lifetimes(Values):
+    """The tensors of a function and the steps at which they are used, one step for each binding.
+
+    Branches come one behind the other, as neither runs with the other, and no step runs twice. With `nests`, each loop
+    nest of a kernel is a step. `leaves_some` is set where there are
+    allocations beside `tensors`, `earlier` where an operator is from a stage before. `blocks` has the blocks of each
+    body, by its handle, with their bindings.
+    """
+
+    def __init__(
+        self, module: IRModule, function: relax.Function, kernels: Collection[GlobalVar], *, nests: bool = False
+    ) -> None:
+        super().__init__()
+        self.function, self.bounds = function, Bounds(function)
+        self.tensors: list[AllocatedTensor] = []
+        self.blocks: dict[int, list[tuple[Any, list[Any]]]] = {}
+        self.has_branches = self.leaves_some = False
+        self.earlier = ""
+        self._module, self.nests = module, nests
+        self._kernels = {each.__chandle__() for each in kernels}
+        self._nests_of: dict[GlobalVar, tuple[Nest, ...]] = {}
+        self._written_over: list[tuple[int, int, int]] = []
+        self._step = 0
+        self._escape(self._body(function.body))
+
+    @property
+    def has_symbols(self) -> bool:
+        """Return True if the length of a tensor is not known."""
+        return any(each.has_symbols for each in self.tensors)
+
+    def planned(self) -> dict[tuple[int, str], list[int]]:
+        """Return, for each place, the numbers of its tensors that are used and not seen from outside."""
+        groups: dict[tuple[int, str], list[int]] = {}
+        for k, each in enumerate(self.tensors):
+            if each.is_planned:
+                groups.setdefault(each.place, []).append(k)
+        return groups
+
+    def in_place(self, group: Sequence[int]) -> list[tuple[int, int]]:
+        """Return pairs of tensors, by position in a group, of which the second may be written over the first."""
+        turn, tensors = {k: place for place, k in enumerate(group)}, self.tensors
+        pairs = {(i, j) for i, j, at in self._written_over if tensors[j].start == at and tensors[i].end == at + 1}
+        return sorted((turn[i], turn[j]) for i, j in pairs if i != j and i in turn and j in turn)
+
+    def _body(self, body: Any) -> Value:
+        if type(body) is not relax.SeqExpr:
+            return self.of(body)
+        blocks = [(block, items(block.bindings)) for block in items(body.blocks)]
+        self.blocks[body.__chandle__()] = blocks
+        for _, bindings in blocks:
+            for index, binding in enumerate(bindings):
+                self._step += 1
+                value = binding.value
+                if type(value) is not Call:
+                    made = self._known.get(value.__chandle__()) or self._other(value)
+                elif (callee := value.op.__chandle__()) == ALLOCATES:
+                    made = self._allocate(items(value.args), bindings, index)
+                else:
+                    made = self._call(value, callee)
+                if made:
+                    self._known[binding.var.__chandle__()] = made
+        return self.of(body.body)
+
+    def _other(self, value: Any) -> Value:
+        if type(value) is relax.If:
+            self.has_branches = True
+            self._use([self.of(value.cond)])
+            branches = self._body(value.true_branch), self._body(value.false_branch)
+            return branches[0] if branches[0] == branches[1] else frozenset(leaves_of(branches))
+        if type(value) is relax.Function:
+            self._escape(tuple(map(self.of, relax.analysis.free_vars(value))))
+        return self.of(value)
+
+    def _call(self, call: Any, callee: int) -> Value:
+        values = [*map(self.of, items(call.args))]
+        if callee in self._kernels:
+            if self.nests:
+                self._use_in_nests(call.op, values)
+            else:
+                self._use(values)
+        elif callee in VIEWS:
+            return values[0]
+        elif type(call.op) is relax.ExternFunc:
+            if call.op.global_symbol in _RUNTIME_VIEWS:
+                return values[0]
+            self._use(values)
+            return frozenset(leaves_of(tuple(values))) if _has_tensor(call.ty) else NOTHING
+        elif callee in _READERS:
+            self._use(values)
+        else:
+            self.earlier = _EARLIER.get(callee, self.earlier)
+            self._escape(tuple(values))
+        return NOTHING
+
+    def _allocate(self, arguments: list[Any], bindings: list[Any], index: int) -> Value:
+        shape, dtype, device, scope = arguments
+        memory = scope.value
+        is_known = type(shape) is relax.ShapeExpr and type(device) is tirx.IntImm and memory == "global"
+        lengths = lengths_of(shape) if is_known else []
+        symbolic = [each for each in lengths if type(each) is not int]
+        if not is_known or (symbolic and not all(map(self.bounds.know, symbolic))):
+            self.leaves_some = True
+            return NOTHING
+        kind = dtype.value
+        size = self.bounds.most_bytes(lengths, kind)
+        about = tuple(lengths), kind, (device.value, memory), size, bool(symbolic)
+        self.tensors.append(AllocatedTensor(bindings, index, *about))
+        return frozenset((len(self.tensors) - 1,))
+
+    def _use_in_nests(self, kernel: Any, arguments: Sequence[Value]) -> None:
+        if kernel not in self._nests_of:
+            self._nests_of[kernel] = nests_of(self._module[kernel])
+        for nest in self._nests_of[kernel]:
+            self._use(arguments[k] for k in nest.uses)
+            for i, j in nest.in_place:
+                read, written = [*leaves_of(arguments[i])], [*leaves_of(arguments[j])]
+                if len(read) == len(written) == 1:
+                    self._written_over.append((read[0], written[0], self._step))
+            self._step += 1
+
+    def _use(self, values: Iterable[Value]) -> None:
+        for value in values:
+            for k in value if type(value) is frozenset else leaves_of(value):
+                tensor = self.tensors[k]
+                tensor.start = self._step if tensor.start < 0 else tensor.start
+                tensor.end = self._step + 1
+
+    def _escape(self, value: Value) -> None:
+        for k in leaves_of(value):
+            self.tensors[k].escapes = True
+
+
+def leaves_of(value: Value) -> Iterator[int]:
+    """Yield the tensors that a value may be or contains."""
+    if isinstance(value, tuple):
+        for entry in value:
+            yield from leaves_of(entry)
+    else:
+        yield from value
+
+
+def _has_tensor(type_: Any) -> bool:
+    if isinstance(type_, relax.TupleType):
+        return any(map(_has_tensor, type_.fields))
+    return isinstance(type_, (relax.TensorType, relax.AnyType))

@@ -1,0 +1,203 @@
+"""memplan inside TVM: outputs are equal to those on TVM's own plans, bit by bit, and no plan is larger."""
+
+from __future__ import annotations
+
+import importlib
+import logging
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("tvm.relax", reason="needs the extra tvm")
+
+import tvm
+from relax_modules import BRANCHES, CONVOLUTIONS, TARGET, chain, draw, fan, module_of, outputs, padded, ready
+from tvm import relax
+
+import memplan.tvm
+from memplan.tvm import OrderBindings, PlanMemory, PlanMemoryError, PlannedFunction, PoolInfo
+
+pytestmark = [pytest.mark.tvm, pytest.mark.filterwarnings("ignore")]
+
+
+@pytest.fixture(autouse=True)
+def _own_passes() -> Iterator[None]:
+    yield
+    memplan.tvm.uninstall()
+
+
+def compared(module: Any, *runs: tuple[np.ndarray[Any, Any], ...], **options: Any) -> PlannedFunction:
+    """Return the plan of `main` after a check that outputs are equal to those on TVM's plan."""
+    found: list[PlannedFunction] = []
+    memplan.tvm.uninstall()
+    own = [outputs(module, *run) for run in runs]
+    memplan.tvm.install(on_plan=found.append, **options)
+    assert [outputs(module, *run) for run in runs] == own
+    return next(each for each in found if each.name == "main")
+
+
+def test_all_tensors_of_a_function_go_into_one_storage_at_the_least_peak() -> None:
+    planned = compared(module_of(chain, (4, 16)), (draw(4, 16),))
+    assert planned.bound == planned.memplan < planned.own
+    assert not planned.reason
+    assert planned.tensors > 10
+
+
+def test_without_offsets_tensors_share_whole_storages() -> None:
+    planned = compared(module_of(chain, (4, 16)), (draw(4, 16),), offsets=False)
+    assert planned.memplan <= planned.own
+    kept = ready(module_of(chain, (4, 16)))
+    with TARGET:
+        text = PlanMemory(offsets=False)(kept)["main"].script()
+    assert "ensure_zero_offset" not in text
+
+
+def test_a_function_keeps_its_own_plan_if_memplan_finds_no_smaller_one() -> None:
+    planned = compared(module_of(lambda builder, x: builder.emit(relax.op.exp(x[0])), (4, 4)), (draw(4, 4),))
+    assert planned.reason == "memplan found no smaller one"
+
+
+def bounded(most: int) -> Any:
+    return module_of(chain, (tvm.tirx.Var("n", "int64"), 16), bounds={"n": (1, most)})
+
+
+def test_a_dimension_with_an_upper_bound_is_planned_at_that_bound() -> None:
+    planned = compared(bounded(32), *[(draw(n, 16),) for n in (1, 2, 7, 31, 32)])
+    assert planned.at == {"n": 32}
+    assert planned.memplan == planned.bound < planned.own
+
+
+def test_a_symbol_above_its_bound_is_refused_by_the_runtime() -> None:
+    memplan.tvm.install()
+    with pytest.raises(Exception, match="match_cast error"):
+        outputs(bounded(32), draw(33, 16))
+
+
+def test_offsets_are_expressions_of_a_dimension_without_a_bound() -> None:
+    module = module_of(chain, (tvm.tirx.Var("n", "int64"), 16))
+    planned = compared(module, *[(draw(n, 16),) for n in (1, 3, 64, 100, 257)])
+    assert planned.at == {"n": 128}
+    assert planned.memplan == planned.bound < planned.own
+
+
+def test_buffers_of_two_branches_share_bytes_and_the_outputs_stay_right() -> None:
+    found: list[PlannedFunction] = []
+    x, expected = draw(64), []
+    for flag in (True, False):
+        first = np.exp(x)
+        a, c = -first, np.sin(first)
+        expected.append(np.exp((np.exp(a) + a if flag else np.cos(c) * c) + first))
+    memplan.tvm.install(on_plan=found.append)
+    for flag, want in zip((True, False), expected, strict=True):
+        got = np.frombuffer(outputs(tvm.script.from_source(BRANCHES), x, np.array(flag))[0], dtype=np.float32)
+        np.testing.assert_allclose(got, want, rtol=1e-4)
+    assert found[0].memplan == found[0].bound
+
+
+def test_storages_are_allocated_from_the_pools_that_are_given() -> None:
+    pools = [PoolInfo("fast", 2048), PoolInfo("slow")]
+    module = module_of(chain, (24, 16))
+    planned = compared(module, (draw(24, 16),), pools=pools)
+    assert not planned.reason
+    with TARGET:
+        text = PlanMemory(pools=pools)(ready(module))["main"].script()
+    assert "fast: R.Any = R.memory.alloc_storage" in text
+    assert "slow: R.Any = R.memory.alloc_storage" in text
+
+
+def test_pools_that_are_too_small_are_refused() -> None:
+    rule = r"pool 'sram' lacks [\d,]+ bytes for alloc\d+ \([\d,]+ bytes\).*; increase its size_hint_bytes"
+    with TARGET, pytest.raises(PlanMemoryError, match=rule):
+        PlanMemory(pools=[PoolInfo("sram", 512)])(ready(module_of(chain, (24, 16))))
+
+
+def test_a_pool_of_no_bytes_is_refused() -> None:
+    with pytest.raises(ValueError, match="pool 'sram': size_hint_bytes must be positive, got 0"):
+        PoolInfo("sram", 0)
+
+
+def test_temporaries_of_kernels_are_lifted_into_the_plan() -> None:
+    arrays = tuple(draw(*shape, seed=k) for k, shape in enumerate(CONVOLUTIONS))
+    module = module_of(padded, *CONVOLUTIONS)
+    plain = compared(module, arrays)
+    lifted = compared(module, arrays, lift=True)
+    nested = compared(module, arrays, lift=True, nests=True)
+    assert lifted.tensors == nested.tensors == plain.tensors + 3
+    assert nested.memplan < lifted.memplan
+    assert plain.memplan < nested.memplan  # the kernels' own are counted, too
+
+
+def test_temporaries_of_symbolic_sizes_are_lifted_into_the_plan() -> None:
+    n = tvm.tirx.Var("n", "int64")
+    shapes = ((n, 4, 16, 16), *CONVOLUTIONS[1:])
+    arrays = [draw(*shape, seed=k) for k, shape in enumerate(CONVOLUTIONS[1:])]
+    module = module_of(padded, *shapes, bounds={"n": (1, 4)})
+    runs = [(draw(size, 4, 16, 16), *arrays) for size in (1, 2, 4)]
+    planned = compared(module, *runs, lift=True, nests=True)
+    assert planned.tensors == compared(module, *runs).tensors + 3
+
+
+def test_another_order_of_the_calls_lowers_the_peak() -> None:
+    module, run = module_of(fan, (32, 32)), (draw(32, 32),)
+    assert compared(module, run, order=True).memplan < compared(module, run).memplan
+
+
+def test_order_is_not_changed_across_effects() -> None:
+    module = module_of(fan, (32, 32), dataflow=False)
+    tvm.ir.assert_structural_equal(OrderBindings()(module), module)
+
+
+def test_a_target_without_offsets_gets_whole_storages() -> None:
+    text = PlanMemory()(ready(module_of(chain, (4, 16))))["main"].script()  # outside of a target
+    assert "ensure_zero_offset" not in text
+
+
+def test_functions_captured_as_cuda_graphs_get_whole_storages() -> None:
+    with TARGET, tvm.transform.PassContext(config={"relax.backend.use_cuda_graph": True}):
+        text = PlanMemory()(ready(module_of(chain, (4, 16))))["main"].script()
+    assert "ensure_zero_offset" not in text
+
+
+def test_the_log_names_the_functions_that_were_planned(caplog: pytest.LogCaptureFixture) -> None:
+    with TARGET, caplog.at_level(logging.INFO, logger="memplan.tvm"):
+        PlanMemory()(ready(module_of(chain, (4, 16))))
+    assert "bytes by TVM" in caplog.text
+    assert "by memplan" in caplog.text
+
+
+def test_a_function_that_memplan_cannot_read_keeps_the_plan_of_tvm(caplog: pytest.LogCaptureFixture) -> None:
+    module = ready(module_of(chain, (tvm.tirx.Var("n", "int64"), 16)))
+    with TARGET, caplog.at_level(logging.WARNING, logger="memplan.tvm"):
+        kept = PlanMemory(offsets=False)(module)
+    tvm.ir.assert_structural_equal(kept, relax.transform.StaticPlanBlockMemory()(module))
+    assert "whose plan stays: it cannot be read: sizes without bounds on device 0" in caplog.text
+
+
+def test_a_module_that_is_not_lowered_yet_keeps_the_plan_of_tvm(caplog: pytest.LogCaptureFixture) -> None:
+    with TARGET:
+        module = relax.transform.LegalizeOps()(module_of(chain, (4, 16)))
+        with caplog.at_level(logging.WARNING, logger="memplan.tvm"):
+            kept = PlanMemory()(module)
+    tvm.ir.assert_structural_equal(kept, relax.transform.StaticPlanBlockMemory()(module))
+    assert "it cannot be read: R.call_tir stands in it, before CallTIRRewrite has run" in caplog.text
+
+
+def test_another_version_of_tvm_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tvm, "__version__", "0.28.0")
+    with pytest.raises(ImportError, match=r"TVM 0\.28\.0 is not 0\.27, which its passes are for; TVM's own plan stays"):
+        importlib.reload(importlib.import_module("memplan.extensions.tvm.public"))
+
+
+def test_uninstall_restores_the_pass_of_tvm() -> None:
+    own = relax.transform.StaticPlanBlockMemory
+    memplan.tvm.install(lift=True, order=True)
+    assert relax.transform.StaticPlanBlockMemory is not own
+    memplan.tvm.uninstall()
+    assert relax.transform.StaticPlanBlockMemory is own
+
+
+def test_wrong_options_are_refused_when_they_are_given() -> None:
+    with pytest.raises(TypeError, match="alignment"):
+        memplan.tvm.install(alignment=64)

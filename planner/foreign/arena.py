@@ -1,0 +1,71 @@
+"""Arenas of runtimes: what a runtime takes in all for the file of a model, by its own rules.
+
+A system whose runtime has an arena names the module with these rules, as `arena` of its row.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Protocol, cast
+
+from memplan.planner.systems import system_of
+from memplan.planner.foreign.reading import detect
+
+
+@dataclass(frozen=True)
+class ModelArena:
+    """A runtime's arena for a model: `head` has tensors and scratch, `tail` what stays.
+
+    `least` is the smallest arena that the model starts in: data about tensors lies in their place while they are
+    planned, and may need more. `unknown` are the operators whose kernels may keep or require unknown bytes.
+    """
+
+    head: int
+    tail: int
+    least: int
+    unknown: tuple[str, ...] = ()
+
+    @property
+    def used(self) -> int:
+        """The bytes that are in use once the model has started."""
+        return self.head + self.tail
+
+    def is_smaller(self, other: ModelArena) -> bool:
+        """Return True if less is in use than in another arena, and no larger one is needed to start."""
+        return self.used < other.used and self.least <= other.least
+
+    def __str__(self) -> str:
+        more = f", {self.least:,} to start" if self.least > self.used else ""
+        kernels = f"; without what kernels of {', '.join(self.unknown)} keep" if self.unknown else ""
+        return f"{self.used:,} bytes (head {self.head:,}, tail {self.tail:,}{more}{kernels})"
+
+
+class ArenaRules(Protocol):
+    """The module with the rules of a runtime's arena, and with the runtime itself where it is installed."""
+
+    def arena_of(self, data: bytes, scratch: Mapping[str, int] | None = None) -> ModelArena:
+        """Return the arena of a model's file; `scratch` is what kernels require, in bytes, by operators' names."""
+
+    def measured(self, data: bytes, arena_size: int) -> str:
+        """Return what the runtime says of a model in an arena of so many bytes, as a part of a sentence."""
+
+    def compared(
+        self, given: bytes, form: bytes, sizes: tuple[int, int], limit_s: float = ...
+    ) -> tuple[bool | None, str]:
+        """Return if a form of a model computes what the model as given does, in arenas of these sizes; None where that
+        is not known; and what the runtime says of the form.
+        """
+
+
+def rules_of(data: bytes) -> ArenaRules | None:
+    """Return the rules of the arena that the file of a model is run in; None where its system has none."""
+    system = system_of(detect(data))
+    return None if system is None or system.arena is None else cast(ArenaRules, import_module(system.arena))
+
+
+def scratch_flags(operators: Iterable[str], size: str) -> str:
+    """Return the flags of commands that say what is not known of kernels; what has a space in it is no operator."""
+    return " ".join(f"--scratch {shlex.quote(f'{name}={size}')}" for name in operators if " " not in name)

@@ -1,0 +1,105 @@
+"""C: one static array a pool, and macros that say where in it each buffer lies.
+
+Names are a prefix, what is said, and the name of the buffer or pool, in this order: so no two can be the same. The
+source is C11; the header can be read by C99, C++ and, but for its declarations, by the preprocessor of an assembler.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import gcd
+
+from memplan.planner.errors import FormatError, shown
+from memplan.planner.foreign.c_names import constant, guarded, in_comment, include_of, prefix_of, written_by
+from memplan.planner.foreign.layout import PlacedBuffer, PlacedPool, VerifiedLayout
+
+
+def write_c(layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
+    """Return a header and a source; raises FormatError where an array cannot be aligned as its buffers need it.
+
+    A pool that has an address is an array for each stretch between its reserved ranges.
+    """
+    layout.refuse_other_devices("c")
+    layout = layout.in_regions()
+    prefix = prefix_of(stem)
+    arrays = [_array(pool, prefix, layout.section) for pool in layout.used_pools]
+    checks = [_check(buffer, layout.pools[buffer.pool], prefix.upper()) for buffer in layout.buffers]
+    text = f"/* {written_by(layout.problem)} */\n"
+    includes = f"{include_of(stem)}\n#include <limits.h>\n"
+    return {
+        ".h": f"{text}{guarded(_header(layout, prefix), prefix)}".encode(),
+        ".c": "\n".join([f"{text}{includes}", IN_SECTION, "".join(arrays), "".join(checks)]).encode(),
+    }
+
+
+def section_of(pool: PlacedPool, prefix: str) -> str:
+    """Return the section in which a pool's array lies; linkers that know nothing of it treat it as .bss."""
+    return section_name(prefix, pool.name, None)
+
+
+def section_name(prefix: str, what: str, section: str | None) -> str:
+    """Return the section of an array: the one that is given, or else one of its own."""
+    return section or f".bss.{prefix}_{what}"
+
+
+IN_SECTION = """\
+#if defined(__ELF__)
+#define MEMPLAN_IN_SECTION(name) __attribute__((section(name)))
+#else
+#define MEMPLAN_IN_SECTION(name)
+#endif
+
+_Static_assert(CHAR_BIT == 8, "bytes of 8 bits");
+"""
+
+
+def _header(layout: VerifiedLayout, prefix: str) -> str:
+    pools = "".join(_pool(pool, prefix) for pool in layout.used_pools)
+    return pools + "".join(_buffer(buffer, layout.pools[buffer.pool], prefix) for buffer in layout.buffers)
+
+
+def _pool(pool: PlacedPool, prefix: str) -> str:
+    macro = prefix.upper()
+    return (
+        f"/* Pool {in_comment(pool.pool.name)} */\n"
+        f"#define {macro}_POOL_SIZE_{pool.name} {constant(max(pool.extent, 1))}\n"
+        f"#define {macro}_POOL_BASE_{pool.name} 0x{pool.pool.base_address:x}u\n"
+        f"extern unsigned char {prefix}_pool_{pool.name}[{macro}_POOL_SIZE_{pool.name}];\n\n"
+    )
+
+
+def _buffer(buffer: PlacedBuffer, pool: PlacedPool, prefix: str) -> str:
+    macro = prefix.upper()
+    return (
+        f"/* Buffer {in_comment(buffer.id)} in pool {in_comment(pool.pool.name)} */\n"
+        f"#define {macro}_OFFSET_{buffer.name} {constant(buffer.offset)}\n"
+        f"#define {macro}_SIZE_{buffer.name} {constant(buffer.size)}\n"
+        f"#define {macro}_ALIGNMENT_{buffer.name} {constant(buffer.alignment)}\n"
+        f"#define {macro}_ADDRESS_{buffer.name} ({prefix}_pool_{pool.name} + {macro}_OFFSET_{buffer.name})\n\n"
+    )
+
+
+def _array(pool: PlacedPool, prefix: str, section: str | None) -> str:
+    size = f"{prefix.upper()}_POOL_SIZE_{pool.name}"
+    alignment, base = pool.alignment, pool.pool.base_address
+    place = ""
+    # C aligns to powers of two only; with a known address a linker can do what is left.
+    if pool.needs_what_c_cannot_say:
+        if not pool.has_address:
+            rule = "must be a power of two for C where there is no base_address"
+            raise FormatError(f"pool {shown(pool.pool.name)}: alignment of all its buffers {rule}, got {alignment}")
+        # What C can say of the base address, so that a linker that puts it there has nothing to contradict.
+        alignment = gcd(base, alignment) & -gcd(base, alignment)  # the largest power of two in both
+        place = f"/* Must lie at its base address, 0x{base:x}: let a linker script see to that. */\n"
+    return (
+        f'{place}MEMPLAN_IN_SECTION("{section_name(prefix, pool.name, section)}")\n'
+        f"_Alignas({alignment}) unsigned char {prefix}_pool_{pool.name}[{size}];\n"
+    )
+
+
+def _check(buffer: PlacedBuffer, pool: PlacedPool, macro: str) -> str:
+    # 0ull: sums must not wrap where an int has 32 bits, or 16.
+    offset, base = f"{macro}_OFFSET_{buffer.name}", f"{macro}_POOL_BASE_{pool.name}"
+    fits = f"0ull + {offset} + {macro}_SIZE_{buffer.name} <= {macro}_POOL_SIZE_{pool.name}"
+    is_aligned = f"(0ull + {base} + {offset}) % {macro}_ALIGNMENT_{buffer.name} == 0"
+    return f'_Static_assert({fits}\n               && {is_aligned},\n               "{buffer.name}");\n'

@@ -1,0 +1,81 @@
+"""Linker scripts: a region a pool, at its base address, with the array that the C source puts there.
+
+Sources: the manuals of GNU ld (MEMORY, output sections, INCLUDE) and of Arm's scatter files (execution regions,
+UNINIT).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from memplan.planner.errors import FormatError, Option, shown
+from memplan.planner.foreign.c.arena import section_of
+from memplan.planner.foreign.c_names import in_comment, prefix_of, written_by
+from memplan.planner.foreign.layout import PlacedPool, VerifiedLayout
+
+
+def write_ld(layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
+    """Return a script for GNU ld to be included before .bss, with a symbol for every pool and buffer.
+
+    A pool has a region for each stretch in use between its reserved ranges. Raises FormatError where a pool has no base
+    address, or where pools have addresses in common.
+    """
+    layout = _in_regions(layout)
+    prefix = prefix_of(stem)
+    pools = layout.used_pools
+    regions = [
+        f"  {prefix}_{pool.name} : ORIGIN = 0x{pool.pool.base_address:x}, LENGTH = 0x{_length(pool):x}"
+        f" /* {in_comment(pool.pool.name)} */"
+        for pool in pools
+    ]
+    symbols = [
+        f"  {prefix}_buffer_{buffer.name} = 0x{layout.pools[buffer.pool].pool.base_address + buffer.offset:x};"
+        f" /* {in_comment(buffer.id)}, {buffer.size} bytes */"
+        for buffer in layout.buffers
+    ]
+    lines = [f"/* {written_by(layout.problem)} */", "MEMORY", "{", *regions, "}", "SECTIONS", "{"]
+    for pool in pools:
+        lines += _output_section(pool, prefix)
+    return {"": "\n".join([*lines, *symbols, "}", ""]).encode()}
+
+
+def _output_section(pool: PlacedPool, prefix: str) -> list[str]:
+    name = f"{prefix}_{pool.name}"
+    return [
+        f"  .{name} 0x{pool.pool.base_address:x} (NOLOAD) :",
+        "  {",
+        f"    PROVIDE({prefix}_pool_{pool.name} = .);",
+        f"    KEEP(*({section_of(pool, prefix)}))",
+        f"    . = 0x{max(pool.extent, 1):x};",
+        f"  }} > {name}",
+    ]
+
+
+def write_scatter(layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
+    """Return execution regions for armlink, to be included in a load region; raises FormatError for an unfit plan."""
+    layout = _in_regions(layout)
+    prefix = prefix_of(stem)
+    lines = [f"; {written_by(layout.problem)}"]
+    for pool in layout.used_pools:
+        lines += [
+            f"; {in_comment(pool.pool.name)}",
+            f"{prefix}_{pool.name} 0x{pool.pool.base_address:x} UNINIT 0x{_length(pool):x}",
+            "{",
+            f"  * ({section_of(pool, prefix)})",
+            "}",
+        ]
+    return {"": "\n".join([*lines, ""]).encode()}
+
+
+def _length(pool: PlacedPool) -> int:
+    return max(pool.extent if pool.pool.size is None else pool.pool.size, 1)
+
+
+def _in_regions(layout: VerifiedLayout) -> VerifiedLayout:
+    """Return the layout cut into regions; raises FormatError where a linker could not distinguish them."""
+    for pool in layout.used_pools:
+        if not pool.has_address:
+            name = pool.pool.name
+            rule = f"pool {shown(name)}: base_address must be given for a linker, as in "
+            raise FormatError((rule, Option("capacity", f"{name}=128KiB@0x20000000"), ", got none"))
+    return layout.in_regions()

@@ -1,0 +1,88 @@
+"""C: each pool one block of the heap, and macros that say where in it each buffer lies; several sets may exist."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from memplan.planner.errors import FormatError, shown
+from memplan.planner.foreign.c_names import constant, guarded, in_comment, include_of, prefix_of, written_by
+from memplan.planner.foreign.layout import PlacedPool, VerifiedLayout
+
+
+def write_malloc_c(layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
+    """Return a header and a source; raises FormatError where a block lies elsewhere, or cannot be aligned enough."""
+    layout.refuse_other_devices("malloc-c")
+    prefix = prefix_of(stem)
+    for pool in layout.used_pools:
+        if pool.needs_what_c_cannot_say:
+            rule = "must have addresses that are legal wherever it is allocated: alignments that are powers of two"
+            name, base = shown(pool.pool.name), pool.pool.base_address
+            raise FormatError(
+                f"pool {name}: {rule} and divide base_address, got {pool.alignment} together, and base_address {base}"
+            )
+    text = f"/* {written_by(layout.problem)} */\n"
+    return {
+        ".h": f"{text}{guarded(_header(layout, prefix), prefix)}".encode(),
+        ".c": f"{text}{include_of(stem)}\n#include <stdlib.h>\n\n{_functions(layout.used_pools, prefix)}".encode(),
+    }
+
+
+def _header(layout: VerifiedLayout, prefix: str) -> str:
+    macro = prefix.upper()
+    # A structure without members is no C; the name of a pool may be a keyword of C, or begin with a digit.
+    members = [f"    unsigned char *pool_{pool.name}; /* {in_comment(pool.pool.name)} */" for pool in layout.used_pools]
+    lines = [f"struct {prefix}_pools {{", *(members or ["    unsigned char *none;"]), "};", ""]
+    lines += [
+        "/* Allocates all pools: 0 where that is done, -1 where memory is short, and then none is. */",
+        f"int {prefix}_allocate(struct {prefix}_pools *pools);",
+        f"void {prefix}_free(struct {prefix}_pools *pools);",
+        "",
+    ]
+    for buffer in layout.buffers:
+        pool = layout.pools[buffer.pool].name
+        lines += [
+            f"/* Buffer {in_comment(buffer.id)} */",
+            f"#define {macro}_OFFSET_{buffer.name} {constant(buffer.offset)}",
+            f"#define {macro}_SIZE_{buffer.name} {constant(buffer.size)}",
+            f"#define {macro}_ADDRESS_{buffer.name}(pools) ((pools)->pool_{pool} + {macro}_OFFSET_{buffer.name})",
+            "",
+        ]
+    return "\n".join(lines)
+
+
+def _functions(pools: Sequence[PlacedPool], prefix: str) -> str:
+    members = [f"pool_{pool.name}" for pool in pools] or ["none"]
+    allocations = [
+        f"    pools->{member} = aligned_alloc({constant(_alignment(pool))}, {constant(_rounded_up(pool))});"
+        for member, pool in zip(members, pools, strict=False)
+    ]
+    is_short = " || ".join(f"!pools->pool_{pool.name}" for pool in pools) or "0"
+    return "\n".join(
+        [
+            f"int {prefix}_allocate(struct {prefix}_pools *pools)",
+            "{",
+            *(allocations or ["    pools->none = NULL;"]),
+            f"    if ({is_short}) {{",
+            f"        {prefix}_free(pools);",
+            "        return -1;",
+            "    }",
+            "    return 0;",
+            "}",
+            "",
+            f"void {prefix}_free(struct {prefix}_pools *pools)",
+            "{",
+            *(f"    free(pools->{member});\n    pools->{member} = NULL;" for member in members),
+            "}",
+            "",
+        ]
+    )
+
+
+def _alignment(pool: PlacedPool) -> int:
+    """Return what to align a pool to: some libraries refuse less than a pointer's alignment."""
+    return max(pool.alignment, 16)
+
+
+def _rounded_up(pool: PlacedPool) -> int:
+    """Return the bytes to allocate: a multiple of the alignment, as aligned_alloc wants it, and not 0."""
+    return max(-(-pool.extent // _alignment(pool)), 1) * _alignment(pool)

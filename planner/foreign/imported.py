@@ -1,0 +1,272 @@
+"""What readers share: their results, and the border where a stranger's bytes become errors of the file.
+
+What bytes do to a reader that it did not foresee is a fault of memplan, told as one on every entrance. Compilers' dumps
+give lifetimes and no operations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import field, replace
+from functools import cached_property
+from pathlib import PurePath
+from traceback import walk_tb
+from typing import TYPE_CHECKING, Any
+
+from memplan.planner.errors import (
+    MAX_SHOWN,
+    FormatError,
+    InputError,
+    MemplanError,
+    Option,
+    OptionError,
+    ReaderFaultError,
+    shown,
+)
+from memplan.planner.fixed import fixed, fixed_value
+from memplan.planner.model.buffer_table import BufferTable, column
+from memplan.planner.model.finding import Finding
+from memplan.planner.model.placement_table import PlacementTable
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Pool, Problem
+from memplan.planner.model.rows import MAX_BYTES
+from memplan.planner.foreign.model_options import ModelOptions, Size, size_text
+
+if TYPE_CHECKING:
+    from memplan.planner.operations.graph_facts import ProgramFacts
+    from memplan.planner.operations.operations import Operations
+    from memplan.extensions.shapes.symbols.numbers import SymbolicNumber
+
+
+class OpenSizesError(FormatError):
+    """Sizes of a model are open.
+
+    rule: a sentence that names them and gives no remedy.
+    dims: by name, an example of a size or of a whole shape; lengths that are not given yet are negative.
+    """
+
+    def __init__(self, rule: str, dims: Mapping[str, Size]) -> None:
+        self.rule, self.dims = rule, dict(dims)
+        them = "it" if len(self.dims) == 1 else "them"
+        options = [Option("dims", f"{name}={size_text(size)}") for name, size in self.dims.items()][:MAX_SHOWN]
+        super().__init__((f"{rule}; give {them}, for example:", *(part for each in options for part in (" ", each))))
+
+
+_PROPOSED = (1, 64, 512)
+"""Sizes that are tried before they are proposed; some models are made for inputs of a certain length."""
+
+
+def with_advice(error: OpenSizesError, options: ModelOptions, read: Callable[[ModelOptions], Imported]) -> FormatError:
+    """Return what to say of open sizes: sizes with which the model can be read, or why it cannot be with any.
+
+    Names that are asked for once others are given are all in it.
+    """
+    refusal: InputError | None = None
+    for size in _PROPOSED:
+        dims, latest = dict[str, Size](), error
+        while not latest.dims.keys() <= dims.keys():
+            for name, each in latest.dims.items():
+                dims[name] = (
+                    max(size, each) if isinstance(each, int) else tuple(n if n >= 0 else max(size, -n) for n in each)
+                )
+            try:
+                _ = read(options.model_copy(update={"dims": {**options.dims, **dims}})).problem
+            except OpenSizesError as again:
+                latest = again
+            except InputError as other:
+                refusal = refusal or other
+                break
+            else:
+                return FormatError(*OpenSizesError(error.rule, dims).said)
+    return FormatError(*(refusal or error).said)
+
+
+@contextmanager
+def stranger_bytes() -> Iterator[None]:
+    """Raise ReaderFaultError for what a reader did not foresee; errors of memplan's own go through."""
+    try:
+        yield
+    except MemplanError:
+        raise
+    except RecursionError as error:
+        raise FormatError("must not be nested deeper than its reader can follow") from error
+    except MemoryError as error:
+        raise FormatError("needs more memory to be read than there is") from error
+    except ModuleNotFoundError:  # an extra, which the entrances name
+        raise
+    except Exception as error:
+        raise reader_fault(error) from error
+
+
+def reader_fault(error: Exception) -> ReaderFaultError:
+    """Return what to say of an error of a reader: its kind, and the last line of memplan's own that led to it."""
+    reason = f" {shown(error.args[0])}" if isinstance(error, KeyError) and error.args else ""
+    sentence = f"{type(error).__name__}{reason} at {place_of(error)}"
+    fault = ReaderFaultError(f"cannot be read, by a fault of memplan; please report {sentence}")
+    fault.__cause__ = error
+    return fault
+
+
+def place_of(error: BaseException) -> str:
+    """Return the file and the line of memplan's own code that raised an error, or whose call raised it."""
+    lines = [(frame.f_code.co_filename, line) for frame, line in walk_tb(error.__traceback__)]
+    if not lines:
+        return "unknown"
+    file, line = next(((file, line) for file, line in reversed(lines) if "site-packages" not in file), lines[-1])
+    return f"{'/'.join(PurePath(file).parts[-3:])}:{line}"
+
+
+_ENDLESS = 2**128
+_MUCH = 1024
+
+
+@fixed_value
+class ViewFacts:
+    """The bytes that the views of a model take: none those that are aliases, and `apart_bytes` all others."""
+
+    aliases: int = 0
+    alias_bytes: int = 0
+    apart: int = 0
+    apart_bytes: int = 0
+
+
+_NO_VIEWS = ViewFacts()
+
+
+def no_facts() -> ProgramFacts:
+    """Return the facts about a program whose file says none."""
+    # Imported here: problems are read without operations.
+    from memplan.planner.operations.graph_facts import ProgramFacts
+
+    return ProgramFacts()
+
+
+@fixed
+class Imported:
+    """A problem, and where it comes from.
+
+    `source` is the problem, or what makes it when it is first requested: orders and cascades of a model need none.
+    `operations` is None where a file has lifetimes only; `own_peak` is what the planner that wrote the file used,
+    if the file says so, and `own_plan` has its offsets, if the file has them all; `own_problem` is what that solves,
+    where its pools are not those of the problem. `facts` are what the file says of
+    its operations beside their order. `symbolic_sizes` are the sizes of buffers that follow from symbols.
+    `planner_peak` returns what the runtime's own planner takes, where the problem does not say all that it plans by.
+    """
+
+    source: Problem | Callable[[], Problem]
+    operations: Operations | None = None
+    views: ViewFacts = _NO_VIEWS
+    warnings: tuple[Finding, ...] = ()
+    own_peak: int | None = None
+    facts: ProgramFacts = field(default_factory=no_facts)
+    own_plan: Plan | None = None
+    own_problem: Problem | None = None
+    symbolic_sizes: Mapping[str, SymbolicNumber] = field(default_factory=dict)
+    planner_peak: Callable[[], int] | None = None
+
+    @cached_property
+    def problem(self) -> Problem:
+        """The problem; raises OperationsError where operations pose none."""
+        if isinstance(self.source, Problem):
+            return self.source
+        with stranger_bytes():
+            return self.source()
+
+    @property
+    def solved_problem(self) -> Problem:
+        """The problem that `own_plan` is of."""
+        return self.problem if self.own_problem is None else self.own_problem
+
+    @property
+    def has_unknown_scratch(self) -> bool:
+        """True if kernels require bytes that are in no plan, so that none says what the device takes."""
+        return any(warning.is_unknown for warning in self.warnings)
+
+
+def plan_of(problem: Problem, offsets: Mapping[int | str, int]) -> Plan | None:
+    """Return the plan of known offsets, each buffer in the first pool that it may use; None where one is not known.
+
+    An alias that has none lies in its buffer.
+    """
+    table, rows = problem.buffers, []
+    for i, name in enumerate(table.ids):
+        offset = offsets.get(name)
+        if offset is None and i in table.aliases:
+            root, distance = problem.roots[i]
+            offset = None if table.ids[root] not in offsets else offsets[table.ids[root]] + distance
+        if offset is None or not 0 <= offset <= MAX_BYTES:
+            return None
+        pools = problem.allowed_pools(i)
+        rows.append((pools[0] if pools else 0, offset))
+    names = tuple(pool.name for pool in problem.pools)
+    pool, at = column([q for q, _ in rows]), column([offset for _, offset in rows])
+    return Plan(placements=PlacementTable(table.ids, names, pool, at))
+
+
+def once_computed(sizes: Iterable[int], computing: str, others: str, *, is_all: bool = False) -> list[Finding]:
+    """Return a finding about values that follow from constants alone, and are in no plan, where they take much.
+
+    `computing` are runtimes that compute them once, before the first run, and `others` such that do it in every run.
+    With `is_all`, the program computes nothing else, and any are said.
+    """
+    sizes_ = list(sizes)
+    if sum(sizes_) < (1 if is_all else _MUCH):
+        return []
+    text = f"values that follow from constants ({len(sizes_)}, of {sum(sizes_)} bytes) are not in the plan: {computing}"
+    return [Finding("once-computed", f"{text}; {others} and needs up to so many bytes more")]
+
+
+def element_count(dims: Iterable[int]) -> int:
+    """Return the product of sizes; beyond whatever fits into memory it is not multiplied to the end."""
+    sizes, count = list(dims), 1
+    for size in sizes:
+        count *= size
+        if count > _ENDLESS:
+            return 0 if 0 in sizes else count
+    return count
+
+
+def sized(what: str, elements: int, bits: int, alignment: int) -> int:
+    """Return the bytes of so many elements, packed, and rounded up to the alignment; raises FormatError."""
+    size = (elements * bits + 7) // 8
+    size = (size + alignment - 1) // alignment * alignment
+    if size > MAX_BYTES:
+        raise FormatError(f"{what}: must take at most {MAX_BYTES} bytes, got {shown(size)}")
+    return size
+
+
+def refuse_dims(options: ModelOptions, what: str) -> None:
+    """Raise OptionError for sizes of named dimensions, which `what` has not."""
+    if options.dims:
+        raise OptionError.of(
+            "dims", f"must not be given, as {what} name no dimensions, got {shown(next(iter(options.dims)))}"
+        )
+
+
+def size_of(what: str, size: int, options: ModelOptions) -> int:
+    """Return a size, rounded up to the alignment of the options; raises FormatError.
+
+    Without one it is not rounded: compilers count the last buffer's own bytes only.
+    """
+    if options.alignment is not None:
+        size = -(-size // options.alignment) * options.alignment
+    if not 0 <= size <= MAX_BYTES:
+        raise FormatError(f"{what}: must be 0 to {MAX_BYTES} bytes, got {shown(size)}")
+    return size
+
+
+def aligned(table: BufferTable, options: ModelOptions) -> BufferTable:
+    """Return buffers aligned, and with sizes rounded up, to the alignment of the options; raises FormatError."""
+    if options.alignment is None:
+        return table
+    sizes = [
+        size_of(f"buffer {shown(name)}", size, options)
+        for name, size in zip(table.ids, table.size.tolist(), strict=True)
+    ]
+    return replace(table, size=column(sizes), alignment=column([options.alignment] * len(sizes)))
+
+
+def problem_of(rows: Iterable[Mapping[str, Any]], pools: Iterable[str], name: str | None = None) -> Problem:
+    """Return the problem of such buffers in pools as large as they need to be; raises ProblemError."""
+    return Problem.model_validate({"name": name, "buffers": tuple(rows), "pools": [Pool(name=pool) for pool in pools]})

@@ -1,0 +1,208 @@
+"""A verified plan as exporters need it: pools and buffers with their places, and a name in C for each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import permutations
+from math import lcm
+
+from memplan.planner.errors import MAX_SHOWN, FormatError, Option, PlanError, shown
+from memplan.planner.instance.audit import refuse_other_plan
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Pool, Problem
+from memplan.planner.verify.verifier import verify
+from memplan.planner.foreign.c_names import identifiers
+
+
+@dataclass(frozen=True)
+class PlacedBuffer:
+    """A buffer: `pool` is a position in the layout; `name` is what follows a prefix in C."""
+
+    id: int | str
+    name: str
+    pool: int
+    offset: int
+    size: int
+    alignment: int
+
+
+@dataclass(frozen=True)
+class PlacedPool:
+    """A pool, its name in C, and how much of it is in use: `extent` bytes from its start, buffers of no bytes included.
+
+    If `alignment` divides the address of its first byte, alignments, pages and banks are as at address 0.
+    """
+
+    pool: Pool
+    name: str
+    extent: int
+    alignment: int
+
+    @property
+    def has_address(self) -> bool:
+        """True if the problem says where the pool lies: its base address was given, 0 or not."""
+        return "base_address" in self.pool.model_fields_set
+
+    @property
+    def is_of_cpu(self) -> bool:
+        """True if the pool lies where C can allocate it: of no device, or the CPU, by name or as DLPack has it."""
+        device = self.pool.device
+        return device in (None, 1) or str(device).lower().partition(":")[0] == "cpu"
+
+    @property
+    def may_lie_anywhere(self) -> bool:
+        """True if every address that `alignment` divides is as good as the pool's base address."""
+        return self.pool.base_address % self.alignment == 0
+
+    @property
+    def needs_what_c_cannot_say(self) -> bool:
+        """True if no power of two, the only alignments of C, is enough."""
+        return not self.may_lie_anywhere or self.alignment.bit_count() != 1
+
+
+@dataclass(frozen=True)
+class VerifiedLayout:
+    """A problem and where its buffers lie, in the order of the problem; `model` is the file that the problem was in.
+
+    `scratch` is what somebody said that kernels of the model require, in bytes, by the names of operators; `section` is
+    the one in which all arrays of C lie, by default each in one of its own.
+    """
+
+    problem: Problem
+    pools: tuple[PlacedPool, ...]
+    buffers: tuple[PlacedBuffer, ...]
+    model: bytes | None = None
+    scratch: Mapping[str, int] = field(default_factory=dict)
+    section: str | None = None
+
+    @property
+    def used_pools(self) -> tuple[PlacedPool, ...]:
+        """The pools in which there is a buffer."""
+        used = {buffer.pool for buffer in self.buffers}
+        return tuple(pool for q, pool in enumerate(self.pools) if q in used)
+
+    def in_regions(self) -> VerifiedLayout:
+        """Return the layout with the pools that have addresses cut at their reserved ranges; raises FormatError.
+
+        Each stretch between two of them is a pool of its own, in which buffers count from its start. The first one that
+        is in use keeps the pool's name, and the others are numbered.
+        """
+        pools: list[PlacedPool] = []
+        moved = list(self.buffers)
+        for q, pool in enumerate(self.pools):
+            inside = [i for i, buffer in enumerate(self.buffers) if buffer.pool == q]
+            for low, high in _stretches(pool.pool) if pool.has_address else ((0, None),):
+                mine = [i for i in inside if low <= self.buffers[i].offset and (high is None or self._end(i) <= high)]
+                inside = [i for i in inside if i not in set(mine)]
+                if mine or not pool.has_address:
+                    for i in mine:
+                        moved[i] = replace(self.buffers[i], pool=len(pools), offset=self.buffers[i].offset - low)
+                    extent = max((self._end(i) - low for i in mine), default=0)
+                    pools.append(_stretch(pool, low, high, extent))
+        names = identifiers([pool.name for pool in pools])
+        named = tuple(replace(pool, name=name) for pool, name in zip(pools, names, strict=True))
+        regions = replace(self, pools=named, buffers=tuple(moved))
+        _refuse_shared_addresses([pool for pool in regions.used_pools if pool.has_address])
+        return regions
+
+    def _end(self, i: int) -> int:
+        return self.buffers[i].offset + self.buffers[i].size
+
+    def refuse_other_devices(self, target: str) -> None:
+        """Raise FormatError for a pool of another device than the CPU, on which C would not allocate it."""
+        for pool in self.used_pools:
+            if not (pool.is_of_cpu or (target == "c" and pool.has_address)):
+                raise FormatError(
+                    (
+                        *(f"pool {shown(pool.pool.name)}: device must be the CPU for ", Option("to", target)),
+                        f", which allocates its memory there, got {shown(pool.pool.device)}; ",
+                        *(Option("to", "triples"), " and ", Option("to", "mlf"), " leave that to you"),
+                    )
+                )
+
+    def only_pool(self, target: str) -> PlacedPool:
+        """Return the pool in which all buffers lie; raises FormatError where there are several."""
+        used = self.used_pools
+        if len(used) > 1:
+            names = ", ".join(shown(pool.pool.name) for pool in used)
+            rule = f"plan: must have all buffers in one pool for {target}, got {names}; "
+            raise FormatError((rule, Option("to", "c"), " and ", Option("to", "ld"), " write several"))
+        return used[0] if used else self.pools[0]
+
+
+def lay_out(
+    problem: Problem, plan: Plan, model: bytes | None = None, scratch: Mapping[str, int] | None = None
+) -> VerifiedLayout:
+    """Return the layout that a plan describes; raises PlanError unless it is a valid plan of the problem."""
+    if plan.status in ("infeasible", "unknown"):
+        raise PlanError(f"plan.status: must be optimal or feasible, got {plan.status}: `memplan explain` says why")
+    refuse_other_plan(problem, plan)
+    violations = verify(problem, plan)
+    if violations:
+        sentences = [f"{entry.rule}: {entry.message}" for entry in violations[:MAX_SHOWN]]
+        raise PlanError(
+            *sentences, "plan: must be valid; `memplan plan --keep PLAN` keeps what is right, and moves the rest"
+        )
+    buffers = _buffers(problem, plan)
+    names = identifiers([pool.name for pool in problem.pools])
+    pools = tuple(
+        PlacedPool(pool, name, _extent(buffers, q), _alignment(problem, buffers, q))
+        for q, (pool, name) in enumerate(zip(problem.pools, names, strict=True))
+    )
+    return VerifiedLayout(problem, pools, buffers, model, scratch or {})
+
+
+def _refuse_shared_addresses(pools: Sequence[PlacedPool]) -> None:
+    """Raise FormatError for a pool without a size that is filled up to the addresses of another one of its device."""
+    for low, high in permutations(pools, 2):
+        end = low.pool.base_address + (low.extent if low.pool.size is None else low.pool.size)
+        if low.pool.device == high.pool.device and low.pool.base_address <= high.pool.base_address < end:
+            rule = f"must not lie below 0x{end:x}, where {shown(low.pool.name)} ends"
+            raise FormatError(f"pool {shown(high.pool.name)}: base_address {rule}, got 0x{high.pool.base_address:x}")
+
+
+def _stretches(pool: Pool) -> tuple[tuple[int, int | None], ...]:
+    """Return the parts of a pool between its reserved ranges, from low to high; the last may be without an end."""
+    stretches: list[tuple[int, int | None]] = []
+    low = 0
+    for offset, size in sorted(pool.reserved):
+        if size and offset > low:
+            stretches.append((low, offset))
+        low = max(low, offset + size)
+    if pool.size is None or low < pool.size or not stretches:
+        stretches.append((low, pool.size))
+    return tuple(stretches)
+
+
+def _stretch(whole: PlacedPool, low: int, high: int | None, extent: int) -> PlacedPool:
+    """Return a part of a pool as a pool."""
+    if low == 0 and high == whole.pool.size:
+        return whole
+    fields = {"size": None if high is None else high - low, "reserved": ()}
+    if whole.has_address:
+        fields["base_address"] = whole.pool.base_address + low
+    return replace(whole, pool=whole.pool.model_copy(update=fields), extent=extent)
+
+
+def _buffers(problem: Problem, plan: Plan) -> tuple[PlacedBuffer, ...]:
+    table = problem.buffers
+    places = {row.id: (problem.pool_index[row.pool], row.offset) for row in plan.placements}
+    sizes, alignments = table.size.tolist(), table.alignment.tolist()
+    return tuple(
+        PlacedBuffer(id_, name, *places[id_], size, alignment)
+        for id_, name, size, alignment in zip(table.ids, identifiers(table.ids), sizes, alignments, strict=True)
+    )
+
+
+def _extent(buffers: Sequence[PlacedBuffer], q: int) -> int:
+    return max((buffer.offset + buffer.size for buffer in buffers if buffer.pool == q), default=0)
+
+
+def _alignment(problem: Problem, buffers: Sequence[PlacedBuffer], q: int) -> int:
+    pool = problem.pools[q]
+    steps = {buffer.alignment for buffer in buffers if buffer.pool == q}
+    steps |= {page for i, page in problem.buffers.rules["no_cross"].items() if buffers[i].pool == q}
+    if pool.bank_size is not None and problem.bank:
+        steps.add(pool.bank_size)
+    return lcm(pool.alignment, *steps)

@@ -1,0 +1,88 @@
+"""Plans as lists of places, for programs of other projects."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic_core import to_json
+
+from memplan.planner.foreign.c_names import prefix_of
+from memplan.planner.foreign.layout import VerifiedLayout
+
+_CPU, _EXTENSION = 1, 12
+_DEVICES = {"cpu": _CPU, "cuda": 2, "opencl": 4, "vulkan": 7, "metal": 8, "rocm": 10, "webgpu": 15, "hexagon": 16}
+"""The numbers of kinds of devices, as DLPack and TVM have them."""
+
+
+def write_triples(layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
+    """Return (id, pool, offset) for every buffer, as a list of lists."""
+    names = [pool.pool.name for pool in layout.pools]
+    return _json([[buffer.id, names[buffer.pool], buffer.offset] for buffer in layout.buffers])
+
+
+def write_executorch(layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
+    """Return the (mem_id, offset) of every spec, and `bufsizes`: memories count from 1, and 0 is for constants.
+
+    Sizes are rounded up to the pool's alignment, as Cadence's runtime requires it.
+    """
+    sizes = [-(-pool.extent // pool.pool.alignment) * pool.pool.alignment for pool in layout.pools]
+    specs = [
+        {"id": buffer.id, "mem_id": buffer.pool + 1, "mem_offset": buffer.offset, "size": buffer.size}
+        for buffer in layout.buffers
+    ]
+    return _json({"bufsizes": [0, *sizes], "specs": specs})
+
+
+def write_mlf(layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
+    """Return the part `memory` of a module in TVM's Model Library Format, version 7, as a whole `metadata.json`.
+
+    A plan knows no operators and no constants, and its inputs and outputs are in the workspaces, one a device; a pool
+    without a device is the CPU's, and a name that TVM has not is that of an extension. Beside what TVM writes,
+    `pools` and each storage's pool and byte offset say what TVM's own planner of pools would.
+    """
+    devices = [_device(pool.pool.device) for pool in layout.pools]
+    main = [
+        {
+            "device": device,
+            "workspace_size_bytes": sum(layout.pools[q].extent for q, its in enumerate(devices) if its == device),
+            "constants_size_bytes": 0,
+            "io_size_bytes": 0,
+        }
+        for device in sorted(set(devices))
+    ]
+    memory: dict[str, Any] = {
+        "functions": {"main": main, "operator_functions": []},
+        "pools": [
+            {
+                "pool_name": pool.pool.name,
+                "size_hint_bytes": pool.pool.size,
+                "allocated_size": pool.extent,
+                "device": device,
+            }
+            for pool, device in zip(layout.pools, devices, strict=True)
+        ],
+        "sids": [
+            {
+                "storage_id": k,
+                "name": str(buffer.id),
+                "size_bytes": buffer.size,
+                "pool_name": layout.pools[buffer.pool].pool.name,
+                "byte_offset": buffer.offset,
+            }
+            for k, buffer in enumerate(layout.buffers)
+        ],
+    }
+    module = prefix_of(stem)
+    return _json({"version": 7, "modules": {module: {"model_name": module, "memory": memory}}})
+
+
+def _device(device: int | str | None) -> int:
+    """Return the number of a kind of device, whose name may end with which one of them: `cuda:1`."""
+    if isinstance(device, int):
+        return device
+    return _CPU if device is None else _DEVICES.get(device.lower().partition(":")[0], _EXTENSION)
+
+
+def _json(value: object) -> Mapping[str, bytes]:
+    return {"": to_json(value, indent=2) + b"\n"}

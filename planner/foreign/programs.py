@@ -1,0 +1,47 @@
+"""Documents that pose a problem, given where one is wanted: memplan's own operations, several models together."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from memplan.planner.liveness import problem_of, read_before_written
+from memplan.planner.model.problem import Problem
+from memplan.planner.operations.operations import operations_from
+from memplan.planner.foreign.imported import Imported
+
+if TYPE_CHECKING:
+    from memplan.planner.model.application import Application
+
+
+def of_program(value: object) -> Imported:
+    """Return operations that have been parsed, and their problem; raises OperationsError."""
+    operations = operations_from(value)
+    return Imported(partial(problem_of, operations), operations, warnings=read_before_written(operations))
+
+
+def poses_a_problem(value: object) -> bool:
+    """Return True for an object of JSON that is no problem itself: operations, or models that share pools."""
+    return isinstance(value, dict) and "buffers" not in value and ("functions" in value or "models" in value)
+
+
+def problem_from(value: dict[str, Any]) -> tuple[Problem, Imported | None]:
+    """Return the problem that operations or several models pose, with the operations; raises InputError."""
+    if "functions" in value:
+        program = of_program(value)
+        return program.problem, program
+    return application_from(value).problem, None
+
+
+def application_from(value: dict[str, Any]) -> Application:
+    """Return several models that share pools, of which some may be operations; raises InputError."""
+    from memplan.planner.model.application import Application
+
+    models = value["models"]
+    if isinstance(models, dict):
+        read = {
+            name: of_program(each).problem if poses_a_problem(each) and "functions" in each else each
+            for name, each in models.items()
+        }
+        value = {**value, "models": read}
+    return Application.model_validate(value)

@@ -1,0 +1,127 @@
+"""Models and dumps of other systems: bytes in, a problem out; one module a format.
+
+Nothing here opens a file. A format's own parser is an extra, and is imported by the function that needs it. What cannot
+be read raises an InputError.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from memplan.planner import formats
+from memplan.planner.errors import OptionError
+from memplan.planner.formats import memplan_json, minimalloc_csv
+from memplan.planner.formats.other_files import refuse_other_files, refuse_unknown
+from memplan.planner.systems import file_readers as file_readers
+from memplan.planner.systems import systems
+from memplan.planner.foreign.imported import stranger_bytes
+
+if TYPE_CHECKING:
+    from memplan.planner.model.intervals import Interval
+    from memplan.planner.model.problem import Problem
+    from memplan.planner.foreign.imported import Imported
+    from memplan.planner.foreign.model_options import ModelOptions
+
+
+def detect(data: bytes, name: str | None = None) -> str | None:
+    """Return the importer for a file by what is in it, else by how its name ends; None where there is none.
+
+    Raises FormatError for a file of a kind that nothing reads, which says what it is.
+    """
+    if formats.is_own(data):
+        return None
+    for format_name, reader in file_readers().items():
+        if reader.recognises(data):
+            return format_name
+    refuse_other_files(data, name)
+    return _by_name(name)
+
+
+def _by_name(name: str | None) -> str | None:
+    ending = (name or "").lower()
+    return next(
+        (format_name for format_name, reader in file_readers().items() if ending.endswith(reader.suffixes)), None
+    )
+
+
+def load(name: str | None) -> None:
+    """Import what reads the files of such a name, where it is installed: a reader says what is not."""
+    if (name or "").lower().endswith(minimalloc_csv.SUFFIX):
+        return
+    if (format_name := _by_name(name)) is not None:
+        reader = file_readers()[format_name]
+        import_module(reader.where)
+        if (package := reader.package) is not None:
+            with suppress(ModuleNotFoundError):
+                import_module(package)
+
+
+def read_problem(
+    data: bytes, name: str | None = None, options: ModelOptions | None = None, interval: Interval | None = None
+) -> tuple[Problem, Imported | None]:
+    """Return the problem in the bytes of a file and, if operations pose it, all that was read; raises InputError.
+
+    A file is a problem, a model or dump of another system, or operations of memplan's own. `options` are for reading
+    operations, and `interval` is for a problem that does not say it.
+    """
+    if detect(data, name) is not None:
+        imported = read_model(data, name, options)
+        return imported.problem, imported
+    if (b'"functions"' in data or b'"models"' in data) and formats.detect(data, name) == "json":
+        value = memplan_json.parse(data)
+        from memplan.planner.foreign.programs import poses_a_problem, problem_from
+
+        if poses_a_problem(value):
+            return problem_from(value)
+    return formats.read_problem(data, name, interval), None
+
+
+def read_model(data: bytes, name: str | None = None, options: ModelOptions | None = None) -> Imported:
+    """Read a model from the bytes of a file, and its name if it has one; raises InputError."""
+    format_name = detect(data, name)
+    if format_name is None:
+        refuse_unknown(data)
+    if options is None:
+        from memplan.planner.foreign.model_options import ModelOptions
+
+        options = ModelOptions()
+    for each in systems():
+        for row in each.readers:
+            for name in row.options - file_readers()[format_name].options:
+                if getattr(options, name):
+                    raise OptionError(
+                        f"{name}: must be given for {each.title} models only, got a file of {format_name}"
+                    )
+    return read_as(format_name, data, options)
+
+
+def model_of_plan(data: bytes) -> str | None:
+    """Return the format of the model that a plan is of, where it needs that to be read; None for other files."""
+    kind = detect(data)
+    return None if kind is None else file_readers()[kind].of
+
+
+def read_plan_as(data: bytes, model: bytes, options: ModelOptions) -> Imported:
+    """Read a plan that needs its model, with the bytes of that; raises InputError."""
+    where = file_readers()[detect(data) or ""].where
+    with stranger_bytes():
+        imported: Imported = import_module(where).read_of(model, data, options)
+        return imported
+
+
+def read_as(name: str, data: bytes, options: ModelOptions) -> Imported:
+    """Read a model of the format of that name; raises InputError."""
+    from memplan.planner.foreign.imported import OpenSizesError, with_advice
+
+    def read(options: ModelOptions) -> Imported:
+        model: Imported = import_module(file_readers()[name].where).read(data, options)
+        return model
+
+    with stranger_bytes():
+        try:
+            return read(options)
+        except OpenSizesError as error:
+            refusal = with_advice(error, options, read)
+        raise refusal

@@ -1,0 +1,270 @@
+"""Capabilities: each question that memplan answers, defined once for Python, the command, HTTP, jobs and clients."""
+
+from collections.abc import Mapping
+from functools import cache
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from memplan.planner.extensions import extensions, imported
+
+
+class Row(NamedTuple):
+    """A row of the table of questions: everything about one question outside of its folder.
+
+    module: the module of `package` that has it as `CAPABILITY`.
+    names: the names that `memplan` offers with it, beside its function and its options, each with its module there.
+    command: the module of `memplan.api.cli.local` with what its command alone has, as `LOCAL`.
+    panel: where the list of commands has it.
+    document: the page in `docs` about it.
+    former: from names that it had, or has elsewhere, to the command that answers them.
+    files: from endings of files that `memplan plan` writes beside a plan, to the function of `command` that does so.
+    package: the package that it is in; a distribution hands out a row by an entry point of `memplan.questions`.
+    help: its sentence in the list of commands, where that is not in a module of memplan.
+    deprecated: since which version it is, and what takes its place: "since 1.2, write `memplan plan --heaps`".
+    """
+
+    module: str
+    names: Mapping[str, str] = MappingProxyType({})
+    command: str | None = None
+    panel: str = "Plan"
+    document: str = "plan.md"
+    former: Mapping[str, str] = MappingProxyType({})
+    files: Mapping[str, str] = MappingProxyType({})
+    package: str = __name__
+    help: str = ""
+    deprecated: str = ""
+
+    @property
+    def where(self) -> str:
+        """The module that has it as `CAPABILITY`."""
+        return f"{self.package}.{self.module}"
+
+
+class Form(NamedTuple):
+    """A form of the problems of a question that a distribution brings, by an entry point of the group `memplan.forms`.
+
+    question: the question, such as `schedule`.
+    where: `module:class` of the problems, which is imported where one comes.
+    key: a field that such problems have in JSON, and no others.
+    words: the form in words, for sentences of refusal.
+    names: the names that `memplan` offers with it, each with its module.
+    """
+
+    question: str
+    where: str
+    key: str
+    words: str
+    names: Mapping[str, str] = MappingProxyType({})
+
+    def load(self) -> Any:
+        """Import the class of the problems."""
+        return imported(self.where)
+
+
+class Command(NamedTuple):
+    """A command that is no question's, which a distribution brings by an entry point of the group `memplan.commands`.
+
+    where: `module:name` of a `click.Command`, which may be a group of commands; imported where it runs.
+    help: its sentence in the list of commands.
+    panel: where the list of commands has it.
+    """
+
+    where: str
+    help: str
+    panel: str
+
+    def load(self) -> Any:
+        """Import the command."""
+        return imported(self.where)
+
+
+class _Imported:
+    """A row with one function, imported on first use; `where` is `module:function`."""
+
+    __slots__ = ("where",)
+
+    def __init__(self, where: str) -> None:
+        self.where = where
+
+    def load(self) -> Any:
+        """Import the function."""
+        return imported(self.where)
+
+
+class Cluster(_Imported):
+    """Other machines that run command lines for several files, by an entry point of the group `memplan.clusters`.
+
+    The entry point's name is a scheme, such as `dask` in `--on dask://HOST:PORT`; its function runs command lines
+    there.
+    """
+
+
+class Writer(_Imported):
+    """Files that an answer becomes, which a distribution writes, by an entry point of the group `memplan.writers`.
+
+    The entry point `cascade-c` maps a point of a cascade, `(point, graph, name, alignment)`, to the files of a C
+    program.
+    """
+
+
+class Search(_Imported):
+    """A search that a distribution provides, by an entry point of the group `memplan.searches`.
+
+    The entry point `recompute` searches for programs in which operations run again: `(graph, options, control)` to an
+    `OrderAnswer`; `objects` for shared objects: what `memplan.questions.plan.objects` gives it.
+    """
+
+
+class View(_Imported):
+    """A page of answers that a distribution writes, by an entry point of the group `memplan.views`."""
+
+
+QUESTIONS: Mapping[str, Row] = {
+    "plan": Row(
+        "plan.plan",
+        {"ObjectsAnswer": "plan.objects"},
+        command="plan",
+        former={
+            **dict.fromkeys(("allocate", "optimize", "objects"), "plan"),
+            "solve": "plan",
+            "replan": "plan --keep",
+            "heaps": "plan --heaps",
+            "look": "plan -o plan.html",
+        },
+    ),
+    "explain": Row(
+        "explain.explain",
+        {
+            "ExplainAnswer": "explain.explain",
+            "ExplainOptions": "explain.values",
+            "Repairs": "explain.values",
+            "WhatIf": "explain.values",
+        },
+        command="explain",
+        document="explanations.md",
+        former={
+            **dict.fromkeys(("repair", "repairs"), "explain --repairs"),
+            **dict.fromkeys(("what-if", "whatif"), "explain --what-if"),
+        },
+    ),
+    "verify": Row(
+        "verify.verify",
+        {"Verdict": "verify.verify"},
+        command="verify",
+        document="verify.md",
+        former={
+            "validate": "verify",
+            "audit": "verify --better",
+            "inspect": "verify --places",
+            "replay": "verify --again",
+        },
+    ),
+    "check": Row("check.check", command="check", document="builds.md", former={"diff": "check --differences"}),
+    "sweep": Row(
+        "sweep.combinations",
+        {"Change": "sweep.grid", "Sweep": "sweep.combinations"},
+        command="sweep",
+        former={"scenarios": "sweep --changes"},
+    ),
+    "certify": Row(
+        "certify.certify",
+        command="certify",
+        document="certificates.md",
+        former={"certificate": "certify"},
+        files={".proof": "certified_plan"},
+    ),
+    "order": Row(
+        "order.order",
+        {
+            "OrderAnswer": "order.answer",
+            "OrderOptions": "order.options",
+            "Recomputed": "order.answer",
+            "order_operations": "order.search.solve",
+        },
+        command="order",
+        panel="Networks",
+        document="order.md",
+        former={"recompute": "order --recompute", "reorder": "order"},
+    ),
+    "schedule": Row(
+        "schedule.schedule",
+        {"ScheduleAnswer": "schedule.answer"},
+        command="schedule",
+        panel="Networks",
+        document="schedule.md",
+    ),
+    "cascade": Row(
+        "cascade.cascade",
+        {"CascadeAnswer": "cascade.answer", "Target": "cascade.timing.target"},
+        command="cascade",
+        panel="Networks",
+        document="cascades.md",
+    ),
+    "liveness": Row(
+        "liveness.liveness",
+        {"LivenessAnswer": "liveness.liveness", "Shadow": "liveness.liveness"},
+        command="liveness",
+        panel="Networks",
+        document="liveness.md",
+        former={"shadow": "liveness --plan"},
+    ),
+    "compare": Row(
+        "compare.compare",
+        {"ModelComparison": "compare.compare"},
+        command="compare",
+        panel="Files",
+        document="systems.md",
+    ),
+    "convert": Row(
+        "convert.convert",
+        {"Converted": "convert.answer", "ConvertOptions": "convert.options"},
+        command="convert",
+        panel="Files",
+        document="systems.md",
+        former={**dict.fromkeys(("export", "deploy", "import"), "convert"), "model": "convert --to lp"},
+    ),
+    "shapes": Row(
+        "shapes.shapes",
+        {
+            "ShapesAnswer": "shapes.shapes",
+            "ShapesLimits": "shapes.limits",
+            "SymbolicOffsets": "shapes.verify_shapes",
+            "VerifiedShapes": "shapes.verify_shapes",
+        },
+        command="shapes",
+        panel="Networks",
+        document="shapes.md",
+        former={"limits": "shapes --limits", "verify-shapes": "shapes --verify"},
+    ),
+}
+"""The questions of memplan by name."""
+
+
+@cache
+def questions() -> Mapping[str, Row]:
+    """Return all questions by name, those of other distributions last; memplan's own names take precedence."""
+    return {**QUESTIONS, **{name: row for name, row in extensions("questions").items() if name not in QUESTIONS}}
+
+
+def forms(question: str) -> list[Form]:
+    """Return the forms of a question's problems that other distributions provide."""
+    return [form for form in extensions("forms").values() if form.question == question]
+
+
+def require_search(name: str) -> None:
+    """Raise MissingPackageError, naming the search, if no distribution provides it."""
+    if name not in extensions("searches"):
+        # Imported here: help reads this module, and needs no errors.
+        from memplan.planner.errors.extras import SEARCHES, MissingPackageError, missing
+
+        raise MissingPackageError.of(name, missing(SEARCHES[name]))
+
+
+def search(name: str) -> Any:
+    """Return the function of a search; raises MissingPackageError if no distribution provides it."""
+    require_search(name)
+    return extensions("searches")[name].load()
+
+
+FORMER_NAMES = {former: words for row in QUESTIONS.values() for former, words in row.former.items()}
+"""Maps former names of questions to the commands that answer them now."""

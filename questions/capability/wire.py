@@ -1,0 +1,63 @@
+"""Questions as JSON objects: inputs by name, and options."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, ValidationError, create_model
+from pydantic_core import to_json
+
+from memplan.questions.capability import Capability, CapabilityOptions
+from memplan.questions.inputs import object_in
+from memplan.questions.inputs.question import Question, read_inputs
+from memplan.planner.errors import FormatError, OptionError, sentences_of_options, shown
+from memplan.planner.formats import memplan_json
+
+
+def read_object(body: bytes) -> dict[str, Any]:
+    """Parse a body that must be a JSON object; raises InputError."""
+    try:
+        content = memplan_json.parse(body)
+    except FormatError as error:
+        raise error.behind("body: ") from error
+    return object_in(content, "body")
+
+
+def read_question(capability: Capability[Any], content: Mapping[str, Any]) -> Question:
+    """Return the inputs in the fields of a body; raises InputError."""
+    return read_inputs(capability.inputs, content, lambda each, value, *_: each.from_json(value))
+
+
+def read_body_options(
+    capability: Capability[Any], content: Mapping[str, Any], query: Mapping[str, str]
+) -> CapabilityOptions:
+    """Return the options of a body or its query; raises OptionError."""
+    if query and "options" in content:
+        raise OptionError("options: must come in the body or in the query, got both")
+    options = content.get("options", {})
+    if not isinstance(options, dict):
+        raise OptionError(f"options: must be an object, got {shown(options)}")
+    model: type[CapabilityOptions] = capability.options
+    try:
+        return model.model_validate_strings(dict(query)) if query else model.model_validate(options)
+    except ValidationError as error:
+        raise OptionError(*sentences_of_options(error, model.model_fields)) from error
+
+
+def written_body(capability: Capability[Any], question: Question, options: CapabilityOptions) -> bytes:
+    """Write the body of a request, for a service."""
+    inputs = {each.name: each.to_json(question[each.name]) for each in capability.inputs if each.name in question}
+    return to_json(inputs | {"options": options.model_dump(mode="json", exclude_defaults=True)})
+
+
+@cache
+def request_model(capability: Capability[Any]) -> type[BaseModel]:
+    """Return the model that describes a capability's bodies."""
+    fields: dict[str, Any] = {
+        each.name: each.wire if each.required else (each.wire | None, None) for each in capability.inputs
+    }
+    name = "".join(word.capitalize() for word in capability.name.split("-")) + "Request"
+    lazy = ConfigDict(defer_build=True)  # only the schema of the service is made of it
+    return create_model(name, __config__=lazy, **fields, options=(capability.options, capability.options()))

@@ -1,0 +1,121 @@
+"""The capability `certify`, which writes a proof of a plan that can be checked without memplan."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any, Literal
+
+from pydantic import Field
+
+from memplan.questions.capability import AnswerOfFile, Capability, Control, PlanLink, SearchOptions, Seconds
+from memplan.questions.inputs import PLAN, PROBLEM
+from memplan.extensions.checkers import veripb
+from memplan.planner.errors import OptionError, PlanError, counted
+from memplan.planner.formats.memplan_json import write_problem
+from memplan.planner.instance.audit import refuse_other_plan, verify
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
+from memplan.planner.model.rows import Id
+from memplan.solvers.certificates.certify import TIME_LIMIT_S, Certificate, with_certificate
+from memplan.solvers.certificates.certify import certify as certificate_of
+from memplan.solvers.portfolio.solve import solve
+
+_MOST_TOLD = 10
+_VERIPB: Any = veripb
+"""The input has no types, as it is for people without memplan."""
+
+
+class CertifyOptions(SearchOptions):
+    """Options of a certificate."""
+
+    proof_s: Seconds = Field(TIME_LIMIT_S, description="Spend at most this part of the time limit on the proof.")
+
+
+class CertificateAnswer(AnswerOfFile):
+    """The certificate of a plan, and the plan; `text` is the input of `checkers/check.py`, empty with a `reason`.
+
+    `left_open` is what the plan claims beyond it, and why that is not proved.
+    """
+
+    kind: Literal["live-set", "lemmas", "multipliers", "none"]
+    text: str
+    lemmas: int
+    buffers: tuple[Id, ...]
+    reason: str | None
+    left_open: str | None
+    sha256: str | None
+    plan: Plan
+
+
+def certify(
+    problem: Problem,
+    plan: Plan | None = None,
+    options: CertifyOptions = CertifyOptions(),
+    control: Control = Control(),
+) -> CertificateAnswer:
+    """Write a certificate that a plan is the best, or that nothing fits, which can be checked without memplan.
+
+    If no plan is given, one is made first.
+    """
+    running = control.begun(options)
+    if plan is not None:
+        refuse_other_plan(problem, plan)
+    if plan is not None and (violations := verify(problem, plan)):
+        raise PlanError(*(f"plan: {violation.message}" for violation in violations[:_MOST_TOLD]))
+    all_s = running.left_s  # computed once, since a later check of the clock may differ
+    proof_s = min(options.proof_s, all_s / 2)
+    if plan is None:
+        plan = solve(
+            problem,
+            time_limit_s=all_s - proof_s,
+            deterministic=options.deterministic,
+            control=running.searching(keeping_s=proof_s),
+        )
+    left_s = min(options.proof_s, running.left_s)
+    certificate = certificate_of(problem, plan, time_limit_s=left_s, cancelled=running.cancelled)
+    return CertificateAnswer.of(certificate, sha256=certificate.facts().sha256, plan=plan)
+
+
+def certified(
+    problem: Problem, plan: Plan, file: str, time_limit_s: float, cancelled: threading.Event
+) -> tuple[Plan, Certificate]:
+    """Return a plan with the facts about its certificate for a file, and the certificate."""
+    certificate = certificate_of(problem, plan, time_limit_s=time_limit_s, cancelled=cancelled)
+    return with_certificate(plan, certificate, file if certificate.text else None), certificate
+
+
+def for_veripb(problem: Problem, found: CertificateAnswer) -> tuple[str, str]:
+    """Return a certified claim as an OPB formula and a VeriPB proof; raises the same errors as these."""
+    try:
+        formula, proof = _VERIPB.translated(write_problem(problem).decode(), found.text, found.buffers)
+    except _VERIPB.NotCoveredError as error:
+        raise OptionError(f"veripb: {error}") from None
+    return formula, proof
+
+
+def lines(found: CertificateAnswer) -> Iterator[str]:
+    """Yield the lines for people: the proof of each claim."""
+    if found.reason is not None:
+        yield f"no certificate: {found.reason}"
+        return
+    claim = "nothing fits" if found.plan.peak is None else f"a peak of {found.plan.peak:,} bytes is the least"
+    if len(found.plan.pools) > 1 and found.plan.peak is not None:
+        claim = f"no plan is better{f' for {found.plan.profile}' * (found.plan.profile is not None)}"
+    yield f"{claim}: by {found.kind}, {counted(found.lemmas, 'lemma')} about {counted(len(found.buffers), 'buffer')}"
+    if found.left_open is not None:
+        yield f"left open: {found.left_open}"
+    yield f"sha256 {found.sha256}, {len(found.text.encode()):,} bytes"
+
+
+CAPABILITY = Capability(
+    certify,
+    inputs=(PROBLEM, replace(PLAN, required=False, help="A plan of it, JSON or CSV; without one, it is planned.")),
+    lines=lines,
+    exit_status=lambda found: 1 if found.reason is not None else 0,
+    exits={0: "there is a certificate", 1: "there is none"},
+    status=lambda found: found.kind,
+    example={"problem": {"buffers": [{"id": "conv1", "size": 64, "start": 0, "end": 3}]}},
+    link=PlanLink("certificate", ("optimal", "infeasible"), "Make a certificate that others can check …"),
+)

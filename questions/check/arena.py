@@ -1,0 +1,56 @@
+"""The whole TFLite Micro arena of a model file, against the budget of its pool."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any
+
+from pydantic import ValidationError
+
+from memplan.questions.check.pools import Failure
+from memplan.questions.convert.answer import RuntimeArena
+from memplan.questions.inputs.question import Input, Question
+from memplan.questions.reading import Reader
+from memplan.planner.errors import FormatError, InputError, sentences, shown
+from memplan.planner.foreign.arena import rules_of, scratch_flags
+
+
+def failure_of_arena(arena: RuntimeArena, pool: str, budget: int) -> list[Failure]:
+    """Return the broken rule if an arena is, or may be, larger than the budget of its pool."""
+    if arena.least <= budget and not arena.unknown:
+        return []
+    if arena.least <= budget:
+        way = scratch_flags(arena.unknown, "BYTES")
+        what = f"what kernels of {', '.join(arena.unknown)} ask for and keep is not known{way and f': {way} says it'}"
+        message = f"pool {shown(pool)}: TFLite Micro's arena takes at least {arena.least:,} bytes of {budget:,}; {what}"
+        return [Failure(rule="unknown-arena", pool=pool, message=message)]
+    over = f"{arena.least - budget:,} above its budget of {budget:,}"
+    message = f"pool {shown(pool)}: TFLite Micro's arena for this file is {arena.text}, {over}"
+    return [Failure(rule="over-budget", pool=pool, message=message)]
+
+
+def _read(value: Any) -> RuntimeArena:
+    try:
+        return RuntimeArena.model_validate(value)
+    except ValidationError as error:
+        raise FormatError(*(f"arena.{sentence}" for sentence in sentences(error))) from error
+
+
+def _arena_inside(reader: Reader, question: Question) -> RuntimeArena | None:
+    """Return the arena of a model as its file is; None if a plan is given for it."""
+    if reader.imported is None or "plan" in question or (rules := rules_of(reader.data)) is None:
+        return None
+    with suppress(InputError):
+        return RuntimeArena.of(rules.arena_of(reader.data, reader.options.scratch))
+    return None
+
+
+ARENA = Input(
+    "arena",
+    RuntimeArena,
+    _read,
+    lambda arena: arena.model_dump(mode="json"),
+    "The whole arena of the runtime, which a budget of the only pool is for, too.",
+    absent=_arena_inside,
+    required=False,
+)

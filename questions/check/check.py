@@ -1,0 +1,303 @@
+"""The capability `check`: whether a plan keeps budgets and baseline, and which buffers made a peak grow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from typing import Annotated
+
+from pydantic import BeforeValidator, Field
+
+from memplan.questions.capability import Answer, AnswerOfFile, Capability, Control, SearchOptions, silent
+from memplan.questions.check.arena import ARENA, failure_of_arena
+from memplan.questions.check.budgets import Tolerance, plan_within, read_budgets
+from memplan.questions.check.difference import Difference, difference_of, lines_of_difference
+from memplan.questions.check.pools import CheckedPool, Failure, checked_pools, failures_of
+from memplan.questions.convert.answer import RuntimeArena
+from memplan.questions.inputs import EXAMPLE, EXAMPLE_PLAN, PLAN, PROBLEM, PlanAndProblem
+from memplan.questions.inputs.question import Input, Question, plan_refuted
+from memplan.questions.plan.baseline import (
+    Baseline,
+    as_baseline,
+    baseline_problem,
+    checked_baseline,
+    planned_in,
+    read_baseline_field,
+    read_baseline_parts,
+)
+from memplan.questions.plan.plan import PlanOptions
+from memplan.questions.plan.plan import plan as make_plan
+from memplan.questions.reading import Reader
+from memplan.planner.errors import Option, OptionError, PlanError
+from memplan.planner.model.placement_table import PlacementTable
+from memplan.planner.model.plan import Disturbance, Findings, Plan, Status
+from memplan.planner.model.problem import Problem, Profile
+from memplan.planner.model.rows import as_tuple
+from memplan.planner.verify.peak_growth import occupancies
+from memplan.planner.verify.verifier import verify
+
+_ROW_S, _DIFFERENT_ROW_S, _MOST_KEPT = 3e-5, 3e-4, 0.5
+"""The seconds reserved for each buffer of a check, and of its differences; the largest share for both."""
+
+
+class CheckOptions(SearchOptions):
+    """Options of a check."""
+
+    budgets: Annotated[tuple[str, ...], BeforeValidator(as_tuple)] = Field(
+        (), description="What a pool may use: 256KiB, or sram=256KiB for one of several pools. May be repeated."
+    )
+    tolerance: str = Field(
+        "0", description="How much more than the baseline a pool may use: a size, or a share such as 2%."
+    )
+    profile: Profile | None = Field(None, description="How to use several pools. The default is balanced.")
+    subject: str | None = Field(None, description="The name that reports show. The default is the name of the problem.")
+    differences: bool = Field(
+        False, description="Also list the buffers that came, went, changed or moved since the baseline, and say why."
+    )
+    unmoved: bool = Field(False, description="Fail if a buffer came, went or moved since the baseline.")
+    with_plan: bool = Field(False, description="Include the plan in the answer.")
+
+
+class PlacementChanges(Answer):
+    """The numbers of buffers that stayed, moved, appeared and disappeared since the baseline."""
+
+    same: int
+    moved: int
+    new: int
+    gone: int
+
+
+class Check(AnswerOfFile):
+    """The result of checking a plan against budgets and a baseline: pool by pool, and the rules that are broken."""
+
+    passed: bool
+    subject: str
+    status: Status
+    solver: str | None
+    reproducible: bool | None
+    disturbed_by: Disturbance | None
+    findings: Findings
+    failures: tuple[Failure, ...]
+    pools: tuple[CheckedPool, ...]
+    placements: PlacementChanges | None
+    arena: RuntimeArena | None = Field(None, exclude_if=lambda arena: arena is None)
+    difference: Difference | None = Field(None, exclude_if=lambda found: found is None)
+    wall_time_s: float | None = None
+    plan: Plan | None = None
+
+
+def check(
+    problem: Problem | None = None,
+    plan: Plan | None = None,
+    baseline: Plan | Baseline | None = None,
+    baseline_problem: Problem | None = None,
+    arena: RuntimeArena | None = None,
+    options: CheckOptions = CheckOptions(),
+    control: Control = Control(),
+) -> Check:
+    """Check what a plan uses against budgets and a baseline, and name the buffers that made a peak grow.
+
+    If no plan is given, one is made. If a plan is given without its problem, only placements are compared. If there is
+    one pool and the size of the runtime's arena is known, the budget is for the whole arena.
+    """
+    running = control.begun(options)
+    tolerance = Tolerance.read(options.tolerance)
+    budgets: Mapping[str, int] = {}
+    if problem is not None:
+        problem, budgets = read_budgets(options.budgets, problem)
+    elif options.budgets or plan is None:
+        raise OptionError(f"problem: is required for {'budgets' if options.budgets else 'a plan to be made'}")
+    if baseline is None and (baseline_problem is not None or options.differences or options.unmoved):
+        option = "baseline-problem" if baseline_problem is not None else "differences, unmoved"
+        raise OptionError(f"{option}: must come with a baseline")
+    then = None if baseline is None else _checked_baseline(as_baseline(baseline, baseline_problem), problem, options)
+    if problem is not None and plan is not None and (violations := verify(problem, plan)):
+        raise PlanError(f"plan: must be valid: {violations[0].rule}: {violations[0].message}")
+    is_limited = problem is not None and any(pool.size is not None for pool in problem.pools)
+    if not options.budgets and baseline is None and not is_limited:
+        raise OptionError(("check: needs a budget or a baseline: ", Option("budgets", "256KiB")))
+    has_difference = then is not None and (options.differences or options.unmoved)
+
+    def report_on(plan: Plan) -> Check:
+        report = checked(problem, plan, budgets, then, tolerance)
+        if arena is not None and len(budgets) == len(report.pools) == 1:
+            failures = (*report.failures, *failure_of_arena(arena, *next(iter(budgets.items()))))
+            report = report.model_copy(update={"arena": arena, "failures": failures, "passed": not failures})
+        has_plan = all(failure.rule != "no-plan" for failure in report.failures)
+        if then is not None and has_difference and has_plan:
+            report = _with_difference(
+                report, difference_of(then, Baseline(plan, problem), lambda: running.is_over), options
+            )
+        named = report if options.subject is None else report.model_copy(update={"subject": options.subject})
+        return named.model_copy(update={"plan": plan}) if options.with_plan else named
+
+    if plan is None and problem is not None:
+        row_s = _ROW_S + has_difference * _DIFFERENT_ROW_S
+        making = running.keeping(min(_MOST_KEPT * running.left_s, row_s * len(problem.buffers)))
+        chosen = PlanOptions(**options.fields("time_limit_s", "deterministic", "profile"))
+        if running.note is not None:
+            with suppress(OptionError):  # if it does not support the problem's features
+                greedy = _made(problem, budgets, chosen.model_copy(update={"solver": "greedy"}), making)
+                running.note(report_on(greedy))
+        plan = _made(problem, budgets, chosen, making)
+    assert plan is not None, "it is given or made"
+    return report_on(plan)
+
+
+def _made(problem: Problem, budgets: Mapping[str, int], chosen: PlanOptions, making: Control) -> Plan:
+    quiet = replace(making, report=silent, note=None)
+
+    def plan_in_share(problem: Problem, /, *, share: float) -> Plan:
+        return make_plan(problem, options=chosen, control=quiet if share == 1 else quiet.child(share))
+
+    return plan_within(problem, budgets, plan_in_share)
+
+
+def _checked_baseline(found: Baseline, now: Problem | None, options: CheckOptions) -> Baseline:
+    """Return a validated baseline; if only placements are compared, it may have no more than these."""
+    return found if now is None or options.differences else checked_baseline(found, now)
+
+
+def _with_difference(found: Check, difference: Difference, options: CheckOptions) -> Check:
+    failures = found.failures
+    if options.unmoved and (difference.moved or difference.added or difference.removed):
+        counts = f"{len(difference.moved):,} moved, {len(difference.added):,} came, {len(difference.removed):,} went"
+        failures = (*failures, Failure(rule="moved", pool=None, message=f"buffers must stay where they were: {counts}"))
+    change = difference if options.differences else None
+    return found.model_copy(update={"difference": change, "failures": failures, "passed": not failures})
+
+
+def checked(
+    problem: Problem | None,
+    plan: Plan,
+    budgets: Mapping[str, int],
+    baseline: Baseline | None,
+    tolerance: Tolerance,
+) -> Check:
+    """Check a plan, which is valid as far as that is known."""
+    pools: tuple[CheckedPool, ...] = ()
+    failures: list[Failure] = []
+    changes = None
+    if plan.status in ("infeasible", "unknown") and len(plan.placements) == 0:
+        why = plan.explanation.message if plan.explanation else "no plan was found in time"
+        pool = plan.explanation.pool if plan.explanation else None
+        failures = [Failure(rule="no-plan", pool=pool, message=why)]
+    else:
+        if problem is not None:
+            now = occupancies(problem, plan)
+            pools = tuple(checked_pools(problem, plan, now, budgets, baseline, tolerance))
+            failures = [failure for pool in pools for failure in failures_of(pool, now[pool.name])]
+        changes = None if baseline is None else _changes(plan.placements, baseline.plan.placements)
+    return Check.of(
+        plan,
+        passed=not failures,
+        subject=(problem.name if problem is not None else None) or "problem",
+        failures=tuple(failures),
+        pools=pools,
+        placements=changes,
+    )
+
+
+def _changes(now: PlacementTable, then: PlacementTable) -> PlacementChanges:
+    places, before = _places(now), _places(then)
+    both = places.keys() & before.keys()
+    same = sum(places[name] == before[name] for name in both)
+    new, gone = len(places) - len(both), len(before) - len(both)
+    return PlacementChanges(same=same, moved=len(both) - same, new=new, gone=gone)
+
+
+def _places(table: PlacementTable) -> dict[int | str, tuple[str, int]]:
+    rows = zip(table.ids, table.pool.tolist(), table.offset.tolist(), strict=True)
+    return {name: (table.pool_names[pool], offset) for name, pool, offset in rows}
+
+
+def unread(subject: str, sentences: Iterable[str]) -> Check:
+    """Return the failed check of an unreadable model, with the reasons."""
+    failure = Failure(rule="unread", pool=None, message="; ".join(sentences))
+    plan = Plan(status="unknown")
+    return Check.of(plan, passed=False, subject=subject, failures=(failure,), pools=(), placements=None)
+
+
+def lines(found: Check) -> Iterator[str]:
+    """Yield the lines for people: warnings, failures, and the use of each pool."""
+    for finding in found.findings:
+        yield f"warning: {finding.rule}: {finding.message}"
+    if found.reproducible is False:
+        yield f"warning: not reproducible: the search was ended, or changed, by: {found.disturbed_by}"
+    for failure in found.failures:
+        yield f"{failure.rule}: {failure.message}"
+    for pool in found.pools:
+        budget = "" if pool.budget is None else f" of {pool.budget:,}"
+        change = "" if pool.growth is None else f" ({pool.growth:+,})"
+        yield f"{pool.name}: {pool.used:,} bytes{budget}{change}"
+    if found.arena is not None:
+        yield f"TFLite Micro's arena: {found.arena.text}"
+    if found.difference is not None:
+        yield from lines_of_difference(found.difference)
+
+
+_BASELINE = Input(
+    "baseline",
+    Plan | PlanAndProblem,
+    lambda value: read_baseline_field(value, "baseline"),
+    Baseline.as_json,
+    "Compare with this baseline: a plan, or a file that --save-baseline wrote.",
+    from_file=lambda _, data, name, question: read_baseline_parts(data, name, question.get("baseline_problem")),
+    required=False,
+    named_by_flag=True,
+    reads_last=True,
+)
+
+
+def _read_problem(reader: Reader, data: bytes, name: str, _question: Question) -> Problem | None:
+    """Return the problem in a file; a plan in it is read separately."""
+    if (planned := planned_in(data)) is None:
+        return reader.problem(data, name)
+    reader.own_plan = planned.plan
+    return planned.problem
+
+
+_BEFORE = {"placements": [row | {"offset": 64 - row["offset"]} for row in EXAMPLE_PLAN["placements"]]}
+
+
+def _refuted(question: Question, answer: Check) -> str | None:
+    """Return the violations of an answer's plan, in the pools that the budgets name."""
+    problem = question.get("problem")
+    pooled = read_budgets(question["options"].budgets, problem)[0] if isinstance(problem, Problem) else None
+    return plan_refuted({**question, "problem": pooled}, answer)
+
+
+CAPABILITY = Capability(
+    check,
+    refutes=_refuted,
+    inputs=(
+        replace(
+            PROBLEM,
+            help="A file: JSON, CSV or a model, a plan with its problem or alone, or - for standard input.",
+            from_file=_read_problem,
+            required=False,
+        ),
+        replace(
+            PLAN,
+            help="Check this plan instead of making one.",
+            absent=lambda reader, _question: reader.own_plan,
+            required=False,
+            named_by_flag=True,
+        ),
+        _BASELINE,
+        baseline_problem("baseline_problem", "a baseline"),
+        ARENA,
+    ),
+    any_of=("problem", "plan"),
+    lines=lines,
+    exit_status=lambda found: 0 if found.passed else 1,
+    exits={0: "within", 1: "over budget, grown beyond the tolerance, moved, no plan, or an arena that is not known"},
+    status=lambda found: "passed" if found.passed else "failed",
+    example={
+        "problem": EXAMPLE,
+        "plan": EXAMPLE_PLAN,
+        "baseline": {"problem": EXAMPLE, "plan": _BEFORE},
+        "options": {"budgets": ["1KiB"], "subject": "model.json", "differences": True},
+    },
+)

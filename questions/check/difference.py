@@ -1,0 +1,258 @@
+"""The difference of two plans: buffers added, removed and changed, moves with reasons, and growth of peaks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Literal, TypeVar
+
+from pydantic import ConfigDict, Field
+
+from memplan.questions.capability import Answer
+from memplan.questions.check.moves import MoveReasons, Reason
+from memplan.questions.plan.baseline import Baseline
+from memplan.planner.errors import shown
+from memplan.planner.model.placement_table import PlacementTable
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
+from memplan.planner.model.rows import Id
+from memplan.planner.verify.peak_growth import Cause, growths
+from memplan.planner.verify.placed import PlacedBuffers
+from memplan.planner.verify.tie_rules import most_used
+
+MOST_LINES = 50
+"""The most moves listed for people; JSON has all."""
+_MOST_CAUSES = 1000
+"""The most causes of growth listed for a pool."""
+_NOT_REACHED = "the time was over before its old place was looked at"
+Lifetimes = tuple[tuple[int, int], ...]
+Value = TypeVar("Value")
+
+
+class _Row(Answer):
+    model_config = ConfigDict(frozen=True, populate_by_name=True)
+
+
+class Resized(_Row):
+    """A buffer whose size changed, in bytes."""
+
+    id: Id
+    before: int = Field(alias="from")
+    after: int = Field(alias="to")
+
+
+class OtherLifetime(_Row):
+    """A buffer whose lifetimes changed, half-open."""
+
+    id: Id
+    before: tuple[tuple[int, int], ...] = Field(alias="from")
+    after: tuple[tuple[int, int], ...] = Field(alias="to")
+
+
+class Moved(_Row):
+    """A buffer that moved; `why` is a sentence about its old place; pools are given if they differ."""
+
+    id: Id
+    before: int = Field(alias="from")
+    after: int = Field(alias="to")
+    bytes: int | None
+    from_pool: str | None = None
+    to_pool: str | None = None
+    reason: Reason
+    why: str | None
+
+
+class PoolChange(_Row):
+    """The use of a pool in both plans, in bytes."""
+
+    name: str
+    before: int | None = Field(alias="from")
+    after: int | None = Field(alias="to")
+
+
+class PoolGrowth(Answer):
+    """The growth of a pool's peak: bytes used and alive, times, and causes; `rest` are the bytes of others."""
+
+    used_before: int | None
+    used: int
+    live_before: int
+    live: int
+    time_before: int | None
+    time: int | None
+    causes: tuple[Cause, ...]
+    rest: int
+
+
+class Difference(Answer):
+    """The difference of two plans, in bytes; None for what is unknown: sizes and lifetimes without problems.
+
+    `least_moves`, `least`, `proved`, `peak_without_keeping` and `eps` are what the new plan says of keeping places.
+    `growth` has the causes for each pool, where both plans are valid for problems that are known.
+    """
+
+    added: tuple[Id, ...]
+    removed: tuple[Id, ...]
+    resized: tuple[Resized, ...] | None
+    lifetime: tuple[OtherLifetime, ...] | None
+    moved: tuple[Moved, ...]
+    stayed: int
+    moved_bytes: int | None
+    least_moves: int | None = None
+    least: Literal["buffers", "bytes"] | None = None
+    proved: bool | None = None
+    peak_before: int | None
+    peak: int | None
+    peak_without_keeping: int | None = None
+    eps: float | None = None
+    pools: tuple[PoolChange, ...]
+    growth: dict[str, PoolGrowth] | None = None
+
+
+_OF_KEPT = ("least_moves", "least", "proved", "peak_without_keeping", "eps")
+
+
+def difference_of(before: Baseline, after: Baseline, is_over: Callable[[], bool] = lambda: False) -> Difference:
+    """Compare two plans, with their problems if these are known; buffers are matched by id.
+
+    Once it `is_over`, the reasons of the moves that are left are unknown, and say so.
+    Buffers without bytes, and those inside of others, which follow them, are not among those that moved or stayed.
+    """
+    old, new = before.plan.placements, after.plan.placements
+    both = None if before.problem is None or after.problem is None else (before.problem, after.problem)
+    moved = tuple(_moves(old, new, after.problem, is_over))
+    common = [name for name in new.ids if name in old.row_of and _can_move(after.problem, name)]
+    used = _used(before.plan, before.problem), _used(after.plan, after.problem)
+    places = after.plan.kept
+    return Difference(
+        added=tuple(name for name in new.ids if name not in old.row_of),
+        removed=tuple(name for name in old.ids if name not in new.row_of),
+        resized=None if both is None else tuple(Resized(**row) for row in _changes(*both, _size)),
+        lifetime=None if both is None else tuple(OtherLifetime(**row) for row in _changes(*both, _lifetimes)),
+        moved=moved,
+        stayed=len(common) - len(moved),
+        moved_bytes=None if after.problem is None else sum(move.bytes or 0 for move in moved),
+        peak_before=_peak(before.plan, used[0]),
+        peak=_peak(after.plan, used[1]),
+        pools=tuple(
+            PoolChange(name=name, before=used[0].get(name), after=used[1].get(name))
+            for name in dict.fromkeys((*used[0], *used[1]))
+        ),
+        growth=_growth(before, after),
+        **({} if places is None else {name: getattr(places, name) for name in _OF_KEPT}),
+    )
+
+
+def _peak(plan: Plan, used: Mapping[str, int]) -> int | None:
+    return plan.peak if plan.peak is not None else sum(used.values()) if used else None
+
+
+def _used(plan: Plan, problem: Problem | None) -> dict[str, int]:
+    """Return the use of each pool: by the placements, or as the plan states it if sizes are unknown."""
+    if problem is None or not len(plan.placements):
+        return {pool.name: pool.used for pool in plan.pools if pool.used is not None}
+    return most_used(problem, PlacedBuffers.by(problem, plan.placements))
+
+
+def _can_move(problem: Problem | None, name: Id) -> bool:
+    if problem is None:
+        return True
+    i = problem.index.get(name)
+    return i is not None and i not in problem.buffers.aliases and int(problem.buffers.size[i]) > 0
+
+
+def _changes(old: Problem, new: Problem, of: Callable[[Problem, int], Value]) -> Iterator[dict[str, Any]]:
+    """Yield the values before and after of buffers in both plans, where they differ."""
+    for i, name in enumerate(new.buffers.ids):
+        j = old.index.get(name)
+        if j is not None and (before := of(old, j)) != (after := of(new, i)):
+            yield {"id": name, "before": before, "after": after}
+
+
+def _size(problem: Problem, i: int) -> int:
+    return int(problem.buffers.size[i])
+
+
+def _lifetimes(problem: Problem, i: int) -> Lifetimes:
+    return tuple(problem.buffers.intervals(i))
+
+
+def _moves(
+    before: PlacementTable, after: PlacementTable, problem: Problem | None, is_over: Callable[[], bool]
+) -> Iterator[Moved]:
+    """Yield the moved buffers in the order of the new plan."""
+    reasons = None
+    for row in after:
+        k = before.row_of.get(row.id)
+        if k is None or not _can_move(problem, row.id):
+            continue
+        old = before[k]
+        if (old.pool, old.offset) == (row.pool, row.offset):
+            continue
+        reason: Reason = "unknown"
+        why, size = "", None
+        if problem is not None:
+            i, why = problem.index[row.id], _NOT_REACHED
+            size = int(problem.buffers.size[i])
+            if not is_over():
+                reasons = reasons or MoveReasons(problem, Plan(placements=before), after)
+                reason, why = reasons.of(i)
+        pools = (old.pool, row.pool) if old.pool != row.pool else (None, None)
+        yield Moved(
+            id=row.id,
+            before=old.offset,
+            after=row.offset,
+            bytes=size,
+            from_pool=pools[0],
+            to_pool=pools[1],
+            reason=reason,
+            why=why or None,
+        )
+
+
+def _growth(before: Baseline, after: Baseline) -> dict[str, PoolGrowth] | None:
+    """Return the causes of each pool's growth, the largest first; None if a plan's problem is unknown."""
+    then, now = before.occupancies, after.occupancies
+    if then is None or now is None:
+        return None
+    return {
+        name: PoolGrowth(
+            used_before=then[name].used if name in then else None,
+            used=now[name].used,
+            live_before=grown.bytes_before,
+            live=grown.now.bytes,
+            time_before=grown.time_before,
+            time=grown.now.time,
+            causes=grown.causes[:_MOST_CAUSES],
+            rest=sum(cause.bytes for cause in grown.causes[_MOST_CAUSES:]),
+        )
+        for name, grown in growths(now, then).items()
+    }
+
+
+def lines_of_difference(found: Difference) -> Iterator[str]:
+    """Yield the lines for people, one for each fact."""
+    before, after = (f"{peak:,}" if peak is not None else "unknown" for peak in (found.peak_before, found.peak))
+    change = ""
+    if found.peak is not None and found.peak_before is not None:
+        change = f" ({found.peak - found.peak_before:+,})"
+    yield f"peak {before} -> {after} bytes{change}"
+    size = "" if found.moved_bytes is None else f", {found.moved_bytes:,} bytes"
+    yield f"moved {len(found.moved):,}{size}; stayed {found.stayed:,}"
+    if found.eps is not None:
+        rule = "fewest" if found.proved else f"at least {found.least_moves:,} {found.least} move in any plan"
+        yield f"kept within {found.eps:.2%} of the best peak: {rule}{', proved' if found.proved else ''}"
+    for word, ids in (("added", found.added), ("removed", found.removed)):
+        for name in ids[:MOST_LINES]:
+            yield f"{word} {shown(name)}"
+    for row in (found.resized or ())[:MOST_LINES]:
+        yield f"resized {shown(row.id)}: {row.before:,} -> {row.after:,} bytes"
+    for life in (found.lifetime or ())[:MOST_LINES]:
+        yield f"lifetime {shown(life.id)}: {_times(life.before)} -> {_times(life.after)}"
+    for move in found.moved[:MOST_LINES]:
+        pools = "" if move.from_pool is None else f" of {move.from_pool} to {move.to_pool}"
+        yield f"moved {shown(move.id)}: {move.before:,} -> {move.after:,}{pools}{f': {move.why}' if move.why else ''}"
+    if len(found.moved) > MOST_LINES:
+        yield f"... and {len(found.moved) - MOST_LINES:,} more moved"
+
+
+def _times(intervals: tuple[tuple[int, int], ...]) -> str:
+    return ", ".join(f"{start}:{end}" for start, end in intervals) or "none"

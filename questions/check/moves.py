@@ -1,0 +1,100 @@
+"""The reasons of moves: why each buffer could not keep its old place."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+from memplan.questions.plan.replanning.old_places import OldPlaces, old_places
+from memplan.planner.errors import shown
+from memplan.planner.model.buffer_table import ABSENT, I64
+from memplan.planner.model.placement_table import PlacementTable
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
+from memplan.planner.model.rows import MAX_TIME, MIN_TIME, Id
+from memplan.planner.verify.placed import PlacedBuffers
+from memplan.planner.verify.tie_rules import most_used
+
+Reason = Literal["pool", "rule", "taken", "above", "free", "unknown"]
+"""The reasons of a move: another pool was given; the old place breaks a rule of the new problem; something else lies
+there now; it would end above what the new plan uses; it is free; the problem is not known."""
+
+
+def _envelopes(problem: Problem) -> tuple[I64, I64]:
+    """Return the first start and last end of each buffer together with its aliases.
+
+    They are those of all time for what has none, and for what may overlap nothing of a list.
+    """
+    table, roots = problem.buffers, problem.roots
+    root = np.array([roots.get(i, (i, 0))[0] for i in range(len(table))], dtype=np.int64)
+    begins, is_over = np.full(len(table), MAX_TIME), np.full(len(table), MIN_TIME)
+    row = root[np.repeat(np.arange(len(table)), np.diff(table.first))]
+    np.minimum.at(begins, row, table.start)
+    np.maximum.at(is_over, row, table.end)
+    listed = [problem.index[name] for pair in problem.conflicts for name in pair]
+    always = root[np.concatenate((np.flatnonzero(np.diff(table.first) == 0), np.array(listed, dtype=np.int64)))]
+    begins[always], is_over[always] = MIN_TIME, MAX_TIME
+    return begins[root], is_over[root]
+
+
+class MoveReasons:
+    """The reasons of moves: why each buffer could not keep its old place in the new plan."""
+
+    def __init__(self, problem: Problem, old: Plan, after: PlacementTable) -> None:
+        self.problem = problem
+        self.old: OldPlaces = old_places(problem, old)
+        self.now = PlacedBuffers.by(problem, after)
+        self.used = list(most_used(problem, self.now).values())
+        self.begins, self.is_over = _envelopes(problem)
+        now, size = self.now, problem.buffers.size
+        self.pool = np.where((now.root == np.arange(len(size))) & (size > 0), now.pool, ABSENT)
+        self.low, self.high, self.group = now.offset, now.offset + size, now.group[0]
+        self.lives = np.argsort(now.lifetime_root, kind="stable")
+        """The lifetimes of all buffers; those of buffer `i` begin at `first[i]`."""
+        self.first = np.searchsorted(now.lifetime_root[self.lives], np.arange(len(size) + 1))
+        self.may_share = {frozenset(map(now.root_of, pair)) for pair in problem.may_share}
+        self.listed = {frozenset(map(now.root_of, pair)) for pair in problem.conflicts}
+
+    def of(self, i: int) -> tuple[Reason, str]:
+        """Return the reason why a buffer moved, and a sentence about it."""
+        problem, old = self.problem, self.old
+        if i in old.must_move:
+            return "rule", old.must_move[i]
+        q, offset = int(old.pool[i]), int(old.offset[i])
+        if q < 0:
+            return "rule", "its old pool is not in the problem"
+        there = self._there(i, q, offset)
+        if there is not None:
+            return "taken", f"its old bytes are now those of {shown(there)}"
+        end = offset + int(problem.buffers.size[i])
+        if end > self.used[q]:
+            return "above", f"its old place ends at {end}, above the {self.used[q]} bytes that the new plan uses"
+        if q != self.now.pool[i]:
+            return "pool", "its old place is free, in another pool"
+        return "free", "its old place is free"
+
+    def _there(self, i: int, q: int, offset: int) -> Id | None:
+        """Return a buffer that now lies at the old place of buffer `i` and conflicts with it."""
+        high = offset + int(self.problem.buffers.size[i])
+        is_near = (self.pool == q) & (self.low < high) & (self.high > offset)
+        is_near &= (self.begins < self.is_over[i]) & (self.is_over > self.begins[i])
+        is_near[i] = False
+        met: list[tuple[int, int]] = []
+        for j in np.flatnonzero(is_near).tolist():
+            is_tied = self.group[i] == self.group[j]
+            if not is_tied and not (frozenset((i, j)) in self.may_share and self.low[j] == offset):
+                met += [(time, j) for time in self._meeting(i, j)]
+            if frozenset((i, j)) in self.listed:
+                met.append((MAX_TIME, j))
+        return self.problem.buffers.ids[min(met)[1]] if met else None
+
+    def _meeting(self, i: int, j: int) -> list[int]:
+        """Return the first time at which two buffers are both alive, if any; each has few lifetimes."""
+        (start, end), (others, ends) = self._lives(i), self._lives(j)
+        begins, is_over = np.maximum.outer(start, others), np.minimum.outer(end, ends)
+        return [int(begins[begins < is_over].min())] if (begins < is_over).any() else []
+
+    def _lives(self, i: int) -> tuple[I64, I64]:
+        rows = self.lives[self.first[i] : self.first[i + 1]]
+        return self.problem.buffers.start[rows], self.problem.buffers.end[rows]

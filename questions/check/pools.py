@@ -1,0 +1,141 @@
+"""The use of pools against budgets and baseline, the broken rules, and their sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Literal
+
+from memplan.questions.capability import Answer
+from memplan.questions.check.budgets import Tolerance
+from memplan.questions.plan.baseline import Baseline
+from memplan.planner.errors import counted, shown
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
+from memplan.planner.verify.peak_growth import Cause, LiveSet, Occupancy, growths
+
+Rule = Literal["unread", "no-plan", "over-budget", "unknown-arena", "grown", "moved"]
+RULES: Mapping[Rule, str] = {
+    "unread": "The file of a model, and its options, can be read.",
+    "no-plan": "A plan is found that fits the pools.",
+    "over-budget": "No pool uses more than its budget.",
+    "unknown-arena": "What the kernels of the runtime take of a budget is known.",
+    "grown": "No pool uses more than the baseline does, beyond the tolerance.",
+    "moved": "Where nothing may move, no buffer comes, goes or moves against the baseline.",
+}
+_NAMED = 5
+"""The most buffers that a sentence names."""
+
+
+class Failure(Answer):
+    """A broken rule, the pool concerned if any, and the sentence about it."""
+
+    rule: Rule
+    pool: str | None
+    message: str
+
+
+class CheckedPool(Answer):
+    """The use of a pool in bytes, its budget, and its use in the baseline; None if unknown or not given.
+
+    `growth` is the difference of both; `causes` are what `live_set`, that of its peak, has more than there was before.
+    """
+
+    name: str
+    used: int
+    lower_bound: int | None
+    size: int | None
+    budget: int | None
+    over_budget: int | None
+    before: int | None
+    growth: int | None
+    allowed_growth: int | None
+    live_set: LiveSet
+    live_bytes_before: int | None
+    causes: tuple[Cause, ...] | None
+
+    @property
+    def grown(self) -> int:
+        """The bytes above the former use; 0 if it did not grow or the former use is unknown."""
+        return max(0, self.growth or 0)
+
+    @property
+    def is_beyond_tolerance(self) -> bool:
+        """True if it grew by more than the tolerance."""
+        return self.grown > (self.allowed_growth or 0)
+
+
+def checked_pools(
+    problem: Problem,
+    plan: Plan,
+    now: Mapping[str, Occupancy],
+    budgets: Mapping[str, int],
+    baseline: Baseline | None,
+    tolerance: Tolerance,
+) -> Iterator[CheckedPool]:
+    """Yield the use of each pool of a valid plan, with its budget and its use in the baseline."""
+    is_comparable = baseline is not None and (baseline.occupancies is not None or bool(baseline.used))
+    bounds = {use.name: use.lower_bound for use in plan.pools}
+    growth = {} if baseline is None or baseline.occupancies is None else growths(now, baseline.occupancies)
+    for pool in problem.pools:
+        budget, grown = budgets.get(pool.name), growth.get(pool.name)
+        used = now[pool.name].used
+        before = None if baseline is None or not is_comparable else baseline.used.get(pool.name, 0)
+        yield CheckedPool(
+            name=pool.name,
+            used=used,
+            lower_bound=bounds.get(pool.name),
+            size=pool.size,
+            budget=budget,
+            over_budget=None if budget is None else max(0, used - budget),
+            before=before,
+            growth=None if before is None else used - before,
+            allowed_growth=None if before is None else tolerance.allowed(before),
+            live_set=now[pool.name].live_set,
+            live_bytes_before=None if grown is None else grown.bytes_before,
+            causes=None if grown is None else grown.causes,
+        )
+
+
+def failures_of(pool: CheckedPool, lies: Occupancy) -> list[Failure]:
+    """Return the rules that a pool breaks."""
+    failures = []
+    if pool.over_budget:
+        least = "" if pool.lower_bound is None else f"; it needs at least {pool.lower_bound:,}"
+        message = (
+            f"pool {shown(pool.name)}: uses {pool.used:,} bytes, {pool.over_budget:,} above its budget of "
+            f"{pool.budget:,}{least}. {_alive(pool.live_set, lies.sizes)}"
+        )
+        failures.append(Failure(rule="over-budget", pool=pool.name, message=message))
+    if pool.is_beyond_tolerance:
+        message = (
+            f"pool {shown(pool.name)}: uses {pool.used:,} bytes, {pool.grown:,} more than the {pool.before:,} of the "
+            f"baseline, where {pool.allowed_growth:,} are allowed. {why_grown(pool)}"
+        )
+        failures.append(Failure(rule="grown", pool=pool.name, message=message))
+    return failures
+
+
+def _alive(peak: LiveSet, sizes: Mapping[int | str, int]) -> str:
+    where = "" if peak.time is None else f" at {peak.time}"
+    named = [f"{shown(name)} ({sizes[name]:,})" for name in peak.buffers[:_NAMED]]
+    return f"Alive{where}: {_listed(named, len(peak.buffers))}"
+
+
+def why_grown(pool: CheckedPool) -> str:
+    """Return a sentence that names the buffers that made the peak grow."""
+    if pool.causes is None:
+        return "The baseline says no sizes and lifetimes, so which buffers made it grow is not known"
+    more = [cause for cause in pool.causes if cause.bytes > 0]
+    if not more:
+        return "No more bytes are alive than before: the plan packs them less well"
+    return f"At the peak there are more of: {_listed([cause_text(cause) for cause in more[:_NAMED]], len(more))}"
+
+
+def cause_text(cause: Cause) -> str:
+    """Return a cause as text: the buffer, its bytes, and the reason."""
+    was = f", was {cause.before:,}" if cause.kind in ("grown", "shrunk") else ""
+    return f"{shown(cause.buffer)} ({cause.bytes:+,} bytes, {cause.kind.replace('-', ' ')}{was})"
+
+
+def _listed(named: list[str], count: int) -> str:
+    return ", ".join(named) + (f", and {counted(count - len(named), 'other')}" if count > len(named) else "")

@@ -1,0 +1,75 @@
+"""The options of `convert`, and its targets."""
+
+from __future__ import annotations
+
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from pydantic import Field
+
+from memplan.questions.capability import ForeignOptions, Seconds
+from memplan.questions.reading import ReadOptions
+from memplan.planner import formats
+from memplan.planner.errors import OptionError, shown
+from memplan.planner.errors.did_you_mean import meant
+from memplan.planner.model.rows import Bytes
+from memplan.planner.model.sizes import MacsRatio
+from memplan.planner.systems import systems
+from memplan.planner.foreign.writing import EXPORTERS
+
+PROGRAMS = ("graph", "operations")
+"""The targets made from the operations in a file."""
+TFLITE = "tflite"
+MODELS = ("lp", "mps")
+"""The targets that are integer programs of a problem, for reading or for other solvers."""
+OBJECTS = "objects"
+"""The target that is a shared-object problem, which `plan` answers with objects."""
+TARGETS = (*formats.FORMATS, *PROGRAMS, OBJECTS, *MODELS, *EXPORTERS)
+
+if TYPE_CHECKING:
+    Target = str
+else:
+    Target = Literal[TARGETS]
+Section = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.$]{1,100}$")]
+
+
+class ConvertOptions(ReadOptions, ForeignOptions):
+    """Options of a conversion: how the file is read, and the target."""
+
+    time_limit_s: Seconds = Field(60.0, description="The answer comes within this time, which all searches share.")
+    to: Target | None = Field(
+        None,
+        description="The form that is written. The default is the problem as JSON, or a plan as C; the command "
+        "takes it from the suffix of -o.",
+    )
+    prefix: Annotated[str, Field(min_length=1, max_length=1000)] | None = Field(
+        None, description="The prefix of all names in the files. The default is the name of the file."
+    )
+    section: Section | None = Field(
+        None,
+        description="The section for the arrays in C, such as .dtcm. By default each array has a section of its own.",
+    )
+    fit: Bytes | None = Field(
+        None,
+        description="The size that the whole arena of the model may have. By default it becomes as small as possible.",
+    )
+    macs: MacsRatio | None = Field(
+        None, description="Allow at most this many multiplications, compared with the model as it is: +10% or 1.1."
+    )
+    c_array: bool = Field(False, description="Also write the model and its arena as C: a source and a header.")
+    program: bool = Field(
+        False,
+        description="Include in the answer what the file says beside the problem: the names of its tensors and "
+        "its graph of operations.",
+    )
+
+
+def target_of_name(path: str) -> str:
+    """Return the target for a file name's suffix; raises OptionError."""
+    ending = PurePath(path).suffix.lower().removeprefix(".")
+    others = {target: words for each in systems() for target, words in each.other_targets.items()}
+    ending_target = ending if ending in TARGETS else meant(ending, (), others)
+    if ending_target is None:
+        names = ", ".join(f".{target}" for target in ("json", "csv", "c", "ld", "tflite", "pte"))
+        raise OptionError(f"to: must be given where the name does not end in {names}, got {shown(path)}")
+    return ending_target

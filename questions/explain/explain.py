@@ -1,0 +1,229 @@
+"""The capability `explain`: why a problem does not fit or has its peak, and which changes would help."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any, Literal
+
+from pydantic import Field
+from pydantic_core import to_jsonable_python
+
+from memplan.questions.capability import AnswerOfFile, Capability, Control, PlanLink, silent
+from memplan.questions.explain.lines import lines_of_reason, lines_of_repairs, lines_of_worth
+from memplan.questions.explain.reasons.reasoning import reason_of
+from memplan.questions.explain.repairs.repair import repairs_of
+from memplan.questions.explain.values import ExplainOptions, Repairs, WhatIf
+from memplan.questions.explain.what_if import what_if
+from memplan.questions.inputs import EXAMPLE, PROBLEM
+from memplan.questions.inputs.graphs import GRAPH
+from memplan.questions.inputs.question import Input, Question
+from memplan.questions.reading import Reader
+from memplan.questions.verify.peaks import PoolPeak, pool_peaks
+from memplan.planner.errors import InputError, OptionError, shown
+from memplan.planner.liveness.ordered import problem_of_order
+from memplan.planner.model.plan import Explanation, Plan, StopReason
+from memplan.planner.model.problem import Problem
+from memplan.planner.model.rows import MAX_BYTES
+from memplan.planner.model.sizes import with_capacities
+from memplan.planner.operations.graph import OperationGraph
+from memplan.planner.verify.placed import PlacedBuffers
+from memplan.planner.verify.places import places
+from memplan.solvers.portfolio.solve import solve
+from memplan.planner.foreign.model_graph import is_graph
+from memplan.planner.foreign.reading import detect
+
+_NO_SIZE = "no pool has a size, so all fits: --capacity SIZE"
+
+
+class ExplainAnswer(AnswerOfFile):
+    """The reason why a problem does not fit or, if it fits, what decides the peak of each pool in its best plan.
+
+    `repairs` and `what_if` are there where they were asked for: the fewest changes with which it fits, and what single
+    changes are worth against the best plan, in bytes of its peak, as intervals that are points where they are exact.
+    `stop_reason` says why the search of the best plan ended, as that of a plan does. `note` says where all fits because
+    no pool has a size.
+    """
+
+    status: Literal["fits", "infeasible", "unknown"]
+    stop_reason: StopReason | None = None
+    explanation: Explanation | None
+    pools: tuple[PoolPeak, ...] = ()
+    note: str | None = Field(None, exclude_if=lambda found: found is None)
+    repairs: Repairs | None = Field(None, exclude_if=lambda found: found is None)
+    what_if: WhatIf | None = Field(None, exclude_if=lambda found: found is None)
+
+
+def explain(
+    problem: Problem | None = None,
+    graph: OperationGraph | None = None,
+    capacity: int | None = None,
+    options: ExplainOptions = ExplainOptions(),
+    control: Control = Control(),
+) -> ExplainAnswer:
+    """Explain why a problem does not fit: name a few buffers and rules that cannot all be met, each of which is
+    needed.
+
+    If the problem fits, the answer says why the peak of each pool is what it is. Reasons are reported in stages, and
+    each member of the last one is needed. For a model or a graph of operations with a capacity, repairs also include
+    other orders, operations that run again, and cascades.
+    """
+    running = control.begun(options)
+    asked = _problem_of(problem, graph, capacity)
+    for name, value in (("repairs", options.repairs), ("what_if", options.what_if)):
+        if asked.equal_use and value:
+            raise OptionError(f"{name}: must not be given where pools have equal use, got {shown(value)}")
+    parts = 2 + (bool(options.repairs) and (1 if graph is None else 2)) + options.what_if
+    reason_s, study_s = (min(limit_s, running.left_s / parts) for limit_s in (options.explain_s, options.study_s))
+    kept_s = reason_s + (parts - 2) * study_s
+    plan = _solved(asked, options, running, kept_s, accept="fit")
+    note = running.note or silent
+    note(answer := _answer(asked, plan, plan.explanation))
+    if plan.status not in ("optimal", "feasible"):
+        answer = _answer(asked, plan, _reason(asked, plan, running.within(reason_s)))
+    elif not running.is_over:  # the reason takes no time, so the best plan gets all of it
+        plan = _solved(asked, options, running, kept_s - reason_s, start=plan)
+        answer = _answer(asked, plan, None)
+    if not (options.repairs or options.what_if):
+        return answer
+    note(answer)
+    repairs = _repairs(asked, graph, plan, options, running, study_s) if options.repairs else None
+    study = what_if(asked, plan, options, running.within(study_s)) if options.what_if else None
+    return answer.model_copy(update={"repairs": repairs, "what_if": study})
+
+
+def _answer(problem: Problem, plan: Plan, explanation: Explanation | None) -> ExplainAnswer:
+    """Return the answer about a plan, or about the lack of one."""
+    is_placed = plan.status in ("optimal", "feasible")
+    return ExplainAnswer(
+        status="fits" if is_placed else "infeasible" if plan.status == "infeasible" else "unknown",
+        stop_reason=plan.stop_reason,
+        explanation=None if is_placed else explanation,
+        pools=_peaks(problem, plan) if is_placed else (),
+        note=_NO_SIZE if is_placed and all(pool.size is None for pool in problem.pools) else None,
+    )
+
+
+def _solved(problem: Problem, options: ExplainOptions, running: Control, kept_s: float, **more: Any) -> Plan:
+    limit_s, control = max(0.02, running.left_s - kept_s), running.searching(keeping_s=kept_s)
+    return solve(problem, time_limit_s=limit_s, deterministic=options.deterministic, control=control, **more)
+
+
+def _reason(problem: Problem, plan: Plan, control: Control) -> Explanation | None:
+    if plan.status == "infeasible" and plan.explanation is not None:
+        control.report({"stage": "infeasible", "explanation": to_jsonable_python(plan.explanation)})
+    return reason_of(problem, plan, control)
+
+
+def _peaks(problem: Problem, plan: Plan) -> tuple[PoolPeak, ...]:
+    placed = PlacedBuffers.by(problem, plan.placements)
+    bounds = {use.name: (use.lower_bound, None) for use in plan.pools}
+    return tuple(pool_peaks(problem, plan, placed, places(problem, placed), bounds))
+
+
+def _repairs(
+    problem: Problem,
+    graph: OperationGraph | None,
+    plan: Plan,
+    options: ExplainOptions,
+    running: Control,
+    limit_s: float,
+) -> Repairs:
+    """Search for changes with which a problem fits, including changes to its operations."""
+    repairs = repairs_of(problem, plan, options, running.within(limit_s))
+    size = problem.pools[0].size
+    if graph is None or repairs.status == "fits" or len(problem.pools) > 1 or size is None:
+        return repairs
+    # Imported here: few problems have a graph, and this import takes as long as all others.
+    from memplan.questions.explain.repairs import orders
+
+    of_operations = orders.repairs_of_graph(
+        graph, size, options, running.within(limit_s), never_as_given=plan.status == "infeasible"
+    )
+    return repairs.model_copy(update={"of_operations": of_operations})
+
+
+def _problem_of(problem: Problem | None, graph: OperationGraph | None, capacity: int | None) -> Problem:
+    """Return the problem that should fit; raises InputError."""
+    if problem is not None:
+        if capacity is not None:
+            raise InputError("capacity: must be given with a graph only, as a problem has the sizes of its pools")
+        return problem
+    if graph is None:
+        raise InputError("problem or graph: one of them is required, got neither")
+    if not isinstance(capacity, int) or isinstance(capacity, bool) or not 0 < capacity <= MAX_BYTES:
+        rule = f"must be the bytes that a graph may use, from 1 to {MAX_BYTES}, got {shown(capacity)}"
+        raise InputError(f"capacity: {rule}")
+    return problem_of_order(graph, range(len(graph.ops))).with_capacity(capacity)
+
+
+def lines(found: ExplainAnswer) -> Iterator[str]:
+    """Yield the rows for people: the sentence, its members, a sufficient size, and the requested studies."""
+    reason = found.explanation
+    yield f"{found.status}: {reason.message if reason else found.note or 'all buffers have a place'}"
+    if found.stop_reason not in ("proved", None):
+        yield f"stopped      {found.stop_reason}, with no proof: a longer --time-limit may tell more"
+    if reason is not None and reason.kind is not None:
+        yield from lines_of_reason(reason)
+    for pool in found.pools:
+        yield f"{pool.name if pool.name.isprintable() else shown(pool.name)}: {pool.sentence}"
+    if found.repairs is not None:
+        yield from lines_of_repairs(found.repairs)
+    if found.what_if is not None:
+        yield from lines_of_worth(found.what_if)
+
+
+def _progress(event: Mapping[str, Any]) -> str | None:
+    stage = event.get("stage")
+    return f"{stage}: {event['explanation']['message']}" if stage in ("witness", "irreducible") else None
+
+
+def _read_problem(reader: Reader, data: bytes, name: str, _question: Question) -> Problem:
+    """Return the problem in a file; for a graph of operations, that of the given order."""
+    if not is_graph(data):
+        return reader.problem(data, name)
+    graph = reader.own_graph = reader.graph(data, name)
+    return with_capacities(problem_of_order(graph, range(len(graph.ops))), reader.options.capacity)
+
+
+def _graph_inside(reader: Reader, question: Question) -> OperationGraph | None:
+    """Return the graph of operations behind a problem, if it can run in other orders."""
+    if reader.own_graph is not None or reader.imported is None or reader.imported.operations is None:
+        return reader.own_graph
+    if detect(reader.data, reader.name) is None and reader.imported.operations.order != "tentative":
+        return None
+    return reader.graph(reader.data, reader.name)
+
+
+_POOLS = [{"name": "sram", "size": 100}, {"name": "dram", "cost": 1.0}]
+
+
+def _is_repaired(found: ExplainAnswer) -> bool:
+    """Return True if repairs were requested and found."""
+    repairs = found.repairs
+    return repairs is not None and bool(repairs.repairs or (repairs.of_operations and repairs.of_operations.repairs))
+
+
+CAPABILITY = Capability(
+    explain,
+    inputs=(
+        replace(
+            PROBLEM,
+            help="A file: JSON, CSV, a model or a graph of operations, or - for standard input.",
+            from_file=_read_problem,
+            required=False,
+        ),
+        replace(GRAPH, from_file=None, absent=_graph_inside, required=False),
+        Input("capacity", int, lambda value: value, lambda value: value, "The bytes of a graph.", required=False),
+    ),
+    any_of=("problem", "graph"),
+    lines=lines,
+    exit_status=lambda found: 0 if found.status == "fits" or _is_repaired(found) else 1,
+    exits={0: "it fits, or repairs were found", 1: "it does not, or that is not known in time"},
+    progress=_progress,
+    example={
+        "problem": {"buffers": [row | {"pools": ["sram"]} for row in EXAMPLE["buffers"]], "pools": _POOLS},
+        "options": {"repairs": 2, "what_if": True},
+    },
+    link=PlanLink("explanation", ("infeasible",), "What would make it fit?", {"repairs": 3, "with_plans": True}),
+)

@@ -1,0 +1,314 @@
+"""The search for a reason, in stages: a witness, a stretch of time, a core, and which parts of it are needed.
+
+A live set that is too full explains itself, by sorting. Else a stretch of time is found by two bisections; rules, then
+buffers, are left out of it one after the other, as long as the rest is proved not to fit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+from pydantic_core import to_jsonable_python
+
+from memplan.questions.explain.questions.parts import ProblemRule, bodies, part, rules_of
+from memplan.questions.explain.questions.queries import Answer, Queries
+from memplan.questions.explain.reasons.live_sets import OverfullSet, enough, overfull_set, overfull_stretches
+from memplan.questions.explain.reasons.reduction import deleted, shortest_stretch
+from memplan.planner.bounds.reason_sentence import sentence
+from memplan.planner.errors import shown
+from memplan.planner.instance.compile import compile_problem
+from memplan.planner.instance.instance import Instance
+from memplan.planner.instance.legal_offsets import last_end
+from memplan.planner.model.buffer_table import I64, Bool
+from memplan.planner.model.plan import Explanation, Plan, ReasonKind
+from memplan.planner.model.problem import Problem
+from memplan.planner.verify.proofs import claims_of_explanation
+from memplan.solvers.certificates.certify import infeasible_core
+from memplan.solvers.formulation.equal_use import EqualPools
+from memplan.solvers.search.control import Control, silent
+
+Stage = Literal["witness", "stretch", "core", "irreducible", "enough"]
+_MOST_CALLS = 400
+"""The most questions of an explanation without a deadline."""
+_ENOUGH_SHARE = 0.5
+"""The share of the remaining time for finding a sufficient size."""
+_LEMMA_SHARE = 0.15
+"""The share of the remaining time for a proof by lemmas."""
+_CALL_SHARE = 0.15
+"""The share of the whole time that one question may use."""
+
+
+def reason_of(problem: Problem, plan: Plan, control: Control, *, is_quick: bool = False) -> Explanation | None:
+    """Return why a problem does not fit its pools, based on the answer of a solve; None if it fits.
+
+    Where it is not known that nothing fits, the explanation has no `kind`, and says where it is tightest. A quick look
+    runs no solver that needs a process of its own.
+    """
+    if plan.status in ("optimal", "feasible"):
+        return None
+    if plan.status == "unknown" or plan.explanation is None:
+        return plan.explanation
+    if problem.equal_use:
+        return _reason_of_equal_pools(EqualPools(problem), plan.explanation, control)
+    return Reasoning(problem, plan.explanation, control, is_quick=is_quick).explanation()
+
+
+def _reason_of_equal_pools(pools: EqualPools, first: Explanation, control: Control) -> Explanation:
+    """Return the reason from the single pool that equal pools form; its stages are not reported."""
+    reasoning = Reasoning(pools.as_one, pools.witness(first), replace(control, report=silent))
+    reason = pools.named(reasoning.explanation())
+    turn = ""
+    if reason.time is not None:
+        turn = f", in {shown(pools.problem.pools[pools.pool[pools.problem.index[reason.buffers[0]]]].name)}"
+    more = "" if reason.would_do is None else f"; {reason.would_do.size:,} bytes of each would do"
+    return reason.model_copy(update={"message": f"{sentence(pools.problem, reason)}{turn}{more}"})
+
+
+@dataclass(eq=False)
+class Reasoning:
+    """The search for the reason of a proved infeasibility; `first` is the explanation by the solve.
+
+    Without `with_enough`, no size that would do is looked for; where it `is_quick`, no solver has a process of its own.
+    """
+
+    problem: Problem
+    first: Explanation
+    control: Control
+    with_enough: bool = True
+    is_quick: bool = False
+    queries: Queries = field(init=False)
+    kept: Bool = field(init=False)
+    dropped: tuple[ProblemRule, ...] = ()
+    kind: ReasonKind = "core"
+    unsure: int = 0
+    stretch: tuple[int, int] | None = None
+
+    def __post_init__(self) -> None:
+        share = 1.0 if self.control.counts_work else _CALL_SHARE
+        self.queries = Queries(self.control, share * self.control.left_s, _MOST_CALLS)
+        self.kept = np.ones(len(self.problem.buffers), dtype=np.bool_)
+
+    @cached_property
+    def instance(self) -> Instance:
+        """The whole problem, compiled."""
+        return compile_problem(self.problem)
+
+    @cached_property
+    def bodies(self) -> I64:
+        """For each buffer, the one that names its body."""
+        return bodies(self.problem)
+
+    def explanation(self) -> Explanation:
+        """Return the reason, reduced as far as the time allows."""
+        full = overfull_set(self.problem, self.instance)
+        # Irreducible by arithmetic: no question to a solver is needed (decision 072).
+        if full is not None:
+            reason = self._of_live_set(full)
+            self._report("witness", reason)
+        else:
+            self._report("witness", self._said(irreducible=False, kind="stretch"))
+            self._narrow()
+            rules = self._without_rules()
+            names = self._without_buffers(rules)
+            rules = [rule for rule in rules if rule.buffer < 0 or self.kept[rule.buffer]]
+            reason = self._said(self.unsure == 0, self.kind, names, rules)
+        self._report("irreducible" if reason.irreducible else "core", reason)
+        if self.with_enough and not self.control.cancelled.is_set():
+            control = self.control.child(_ENOUGH_SHARE)
+            size = enough(self.problem, reason.pool, self._least(reason), control, self.is_quick)
+            if size is not None:
+                message = f"{reason.message}; {size.size:,} bytes would do"
+                needed = size.size if size.proved else reason.needed
+                reason = reason.model_copy(update={"would_do": size, "message": message, "needed": needed})
+        reason = reason.model_copy(update={"wall_time_s": self.control.wall_time_s})
+        self._report("enough", reason)
+        return reason
+
+    def _least(self, found: Explanation) -> int:
+        """Return the least size of the reason's pool that is not ruled out."""
+        if found.pool is None:
+            return 0
+        unit, size = self.instance.unit, self.problem.pools[self.problem.pool_index[found.pool]].size or 0
+        return max(found.needed or 0, (size // unit + 1) * unit)
+
+    def _of_live_set(self, full: OverfullSet) -> Explanation:
+        """Return the explanation by an overfull live set, which needs no rules and no questions."""
+        ids = tuple(self.problem.buffers.ids[i] for i in full.buffers)
+        explanation = Explanation(
+            message="",
+            pool=self.problem.pools[0].name,
+            missing_bytes=full.needed - full.capacity,
+            time=full.time,
+            buffers=ids,
+            kind="live-set",
+            irreducible=True,
+            open_questions=0,
+            calls=0,
+            capacity=full.capacity,
+            needed=full.needed,
+            other_bottlenecks=full.stretches - 1,
+        )
+        return explanation.model_copy(update={"message": sentence(self.problem, explanation)})
+
+    def _narrow(self) -> None:
+        """Keep the witness's buffers if these alone do not fit, else those of a short stretch of time."""
+        if self.first.buffers:
+            mine = self._closed({self.problem.index[name] for name in self.first.buffers})
+            if self._fails(mine):
+                is_live_set = self.first.time is not None and bool(mine.any())
+                self.kept, self.kind = mine, "live-set" if is_live_set else "core"
+                return
+        lives = self.instance
+        if lives.n_live_sets == 0 or self._of_lemmas():
+            return
+        first, last = shortest_stretch(lives.n_live_sets, lambda low, high: self._fails(self._alive(low, high)))
+        self.kept = self._alive(first, last)
+        times = lives.live_set_time
+        ends = self.problem.buffers.end[np.repeat(self.kept, np.diff(self.problem.buffers.first))]
+        until = int(times[last + 1]) if last + 1 < len(times) else int(ends.max(initial=int(times[last]) + 1))
+        self.stretch = int(times[first]), until
+        names = self._names(np.flatnonzero(self.kept & (self.bodies == np.arange(len(self.bodies)))).tolist())
+        self._report("stretch", self._said(irreducible=False, kind="stretch", names=names))
+
+    def _of_lemmas(self) -> bool:
+        """Keep the buffers of a proof by lemmas; return False if none was found in time."""
+        # Its time limit is one of the clock, which must decide nothing here.
+        if self.control.counts_work:
+            return False
+        share_s = max(0.01, self.control.deadline.left_s * _LEMMA_SHARE)
+        core = infeasible_core(self.problem, time_limit_s=share_s, cancelled=self.control.cancelled)
+        if not core:
+            return False
+        self.kept = self._closed({self.problem.index[name] for name in core})
+        names = np.flatnonzero(self.kept & (self.bodies == np.arange(len(self.bodies)))).tolist()
+        self._report("core", self._said(irreducible=False, kind="core", names=names))
+        return True
+
+    def _without_rules(self) -> list[ProblemRule]:
+        """Drop rules that are not needed; return the others."""
+        rules = rules_of(self.problem, self.kept)
+        everything = set(rules)
+
+        def query(left: list[ProblemRule]) -> Answer:
+            return self._query(self.kept, everything.difference(left))
+
+        def report(left: list[ProblemRule]) -> None:
+            self.dropped = tuple(everything.difference(left))
+
+        # Usually no rule matters, and one question decides for all.
+        if rules and query([]) == "no":
+            rules = []
+            report(rules)
+        rules, unsure = deleted(rules, query, report)
+        self.unsure += unsure
+        return rules
+
+    def _without_buffers(self, rules: list[ProblemRule]) -> list[int]:
+        """Drop bodies that are not needed, small areas first; return the others."""
+        mine = np.flatnonzero(self.kept & (self.bodies == np.arange(len(self.bodies))))
+        area = self._areas()
+        # Small ones are the likeliest not to matter, and go in large steps.
+        items = mine[np.argsort(area[mine], kind="stable")].tolist()
+
+        def report(left: list[int]) -> None:
+            self.kept = self._closed(set(left))
+            self._report("core", self._said(irreducible=False, kind=self.kind, names=left, rules=rules))
+
+        needed, unsure = deleted(items, lambda left: self._query(self._closed(set(left)), self.dropped), report)
+        self.unsure += unsure
+        return needed
+
+    def _areas(self) -> Any:
+        """Return the bytes of each body times its lifetime, (n,), as floats."""
+        table = self.problem.buffers
+        time = np.add.reduceat(
+            np.append((table.end.astype(np.float64) - table.start.astype(np.float64)), 0.0), table.first[:-1]
+        )
+        # Without lifetimes, conflicts by name say how long they matter: they go last.
+        time[np.diff(table.first) == 0] = 1e280
+        return np.bincount(self.bodies, weights=table.size * time, minlength=len(table))
+
+    def _fails(self, kept: Bool) -> bool:
+        return self._query(kept) == "no"
+
+    def _query(self, kept: Bool, dropped: Iterable[ProblemRule] = ()) -> Answer:
+        return self.queries.fits(part(self.problem, kept, dropped), self.is_quick or None) if kept.any() else "fits"
+
+    def _closed(self, names: set[int]) -> Bool:
+        """Return True for the buffers in the bodies of the given ones."""
+        some = np.zeros(len(self.bodies), dtype=np.bool_)
+        some[self.bodies[list(names)]] = True
+        grown: Bool = some[self.bodies]
+        return grown
+
+    def _alive(self, first: int, last: int) -> Bool:
+        """Return True for the bodies alive in some live sets, and for those without lifetimes."""
+        lives, n = self.instance, len(self.bodies)
+        meets = (lives.start <= last) & (first < lives.end)
+        some = np.zeros(n, dtype=np.bool_)
+        some[lives.source[lives.lifetime_buffer[meets]]] = True
+        has_life = np.zeros(n, dtype=np.bool_)
+        has_life[lives.source[lives.lifetime_buffer]] = True
+        some |= ~has_life & (self.problem.buffers.size > 0) & (np.diff(self.problem.buffers.first) == 0)
+        return self._closed(set(np.flatnonzero(some).tolist()))
+
+    def _names(self, positions: list[int]) -> tuple[int | str, ...]:
+        size = self.problem.buffers.size
+        return tuple(self.problem.buffers.ids[i] for i in sorted(positions, key=lambda i: -int(size[i])))
+
+    def _said(
+        self, irreducible: bool, kind: ReasonKind, names: list[int] | tuple[int | str, ...] = (), rules: Any = ()
+    ) -> Explanation:
+        """Return the explanation so far; without buffers to name, return that of the solve."""
+        ids = self._names(names) if isinstance(names, list) else names
+        q = self._pool()
+        capacity = last_end(self.problem.pools[q])
+        missing = self.first.missing_bytes
+        explanation = Explanation(
+            message=self.first.message,
+            pool=self.problem.pools[q].name,
+            missing_bytes=missing,
+            time=self.first.time,
+            buffers=ids or self.first.buffers,
+            kind=kind,
+            irreducible=irreducible,
+            open_questions=self.unsure,
+            calls=self.queries.calls,
+            capacity=capacity,
+            needed=None if missing is None else capacity + missing,
+            stretch=self.stretch,
+            rules=tuple(rule.member(self.problem) for rule in rules),
+            other_bottlenecks=max(0, overfull_stretches(self.problem, self.instance) - 1),
+        )
+        # The bytes missing at a time were computed for other buffers, and may not apply to these.
+        if ids and not self._is_witness(explanation):
+            explanation = explanation.model_copy(
+                update={
+                    "missing_bytes": None,
+                    "time": None,
+                    "kind": "core" if explanation.kind == "live-set" else explanation.kind,
+                }
+            )
+        return explanation.model_copy(update={"message": sentence(self.problem, explanation)}) if ids else explanation
+
+    def _is_witness(self, found: Explanation) -> bool:
+        """Return True if the verifier confirms that the named buffers do not fit the pool at that time."""
+        if found.missing_bytes is None or found.time is None:
+            return False
+        return not any(claims_of_explanation(self.problem, Plan(status="infeasible", explanation=found)))
+
+    def _pool(self) -> int:
+        """Return the pool to report: the one that the solve named, else the last limited one."""
+        if self.first.pool is not None:
+            return self.problem.pool_index[self.first.pool]
+        limited = [q for q, pool in enumerate(self.problem.pools) if pool.size is not None]
+        return limited[-1] if limited else 0
+
+    def _report(self, stage: Stage, found: Explanation) -> None:
+        if self.control.report is not silent:
+            timed = found.model_copy(update={"wall_time_s": self.control.wall_time_s})
+            self.control.report({"stage": stage, "explanation": to_jsonable_python(timed)})

@@ -1,0 +1,207 @@
+"""The single changes that may help, and the bytes that each saves in overfull live sets."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from memplan.questions.explain.questions.parts import bodies
+from memplan.questions.explain.values import KINDS, ChangeKind, RepairChange
+from memplan.planner.instance.legal_offsets import families, last_end
+from memplan.planner.model.buffer_table import I64
+from memplan.planner.model.entries import entries_of, forbids, named
+from memplan.planner.model.intervals import merged
+from memplan.planner.model.problem import Problem
+from memplan.planner.model.rows import Id
+
+STEPS = (1, 2, 4)
+"""The time steps by which a lifetime may be shortened."""
+KEPT_ALIGNMENT = 16
+"""The alignment to which a change may lower a larger one: that of a processor's largest loads."""
+_MOST_ROWS, _MOST_CELLS = 4_000, 20_000_000
+"""Limits on rows, and on rows times candidates; beyond them, more sets of changes must be planned."""
+_AT_ONCE = 256
+"""The buffers processed between two checks of the time."""
+Span = tuple[int, int]
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """A change, the bodies it affects, and the times at which its buffer takes `saved` bytes less."""
+
+    change: RepairChange
+    touched: frozenset[int]
+    gone: tuple[Span, ...] = ()
+    saved: int = 0
+
+
+class Candidates:
+    """The possible changes, and the rows to cover: times with too many bytes alive, (rows, candidates).
+
+    A set of changes that leaves a row above the capacity cannot be a repair: at every time, also those at which changes
+    make buffers appear again, the bytes alive must fit all pools together. Where time is over before all changes were
+    found, `is_whole` is False.
+    """
+
+    def __init__(
+        self, problem: Problem, kinds: Collection[ChangeKind] = KINDS, is_over: Callable[[], bool] = lambda: False
+    ) -> None:
+        self.problem = problem
+        self.is_whole = True
+        self._is_over = is_over
+        self.kinds = frozenset(kinds)
+        self.body = bodies(problem)
+        self.root = families(problem)
+        self.capacity = sum(map(last_end, problem.pools))
+        self.found = list(self._all())
+        self.times, self.excess = self._overfull()
+        self.saved = self._savings()
+
+    @cached_property
+    def spans(self) -> Mapping[int, list[Span]]:
+        """The merged lifetimes of each root and its aliases."""
+        table = self.problem.buffers
+        spans_: defaultdict[int, list[Span]] = defaultdict(list)
+        roots = self.root.tolist()
+        first = table.first.tolist()
+        starts, ends = table.start.tolist(), table.end.tolist()
+        for i, root in enumerate(roots):
+            spans_[root] += [(starts[k], ends[k]) for k in range(first[i], first[i + 1])]
+        return {root: merged(spans) for root, spans in spans_.items()}
+
+    def _all(self) -> Iterator[Candidate]:
+        plain = self._plain()
+        for i in self._in_time(plain):
+            yield from self._of_place(i)
+            yield from self._of_life(i)
+        if "in-place" in self.kinds:
+            yield from self._in_place(plain)
+
+    @cached_property
+    def _bound(self) -> frozenset[Id]:
+        """The buffers that entries bind to others; the two parts of a spilled one would be free of them."""
+        binding = (entry for entries in entries_of(self.problem).values() for entry in entries if forbids(entry))
+        return frozenset(name for entry in binding for name in named(entry))
+
+    def _in_time(self, buffers: list[int]) -> Iterator[int]:
+        """Yield buffers until the time is over."""
+        for k, i in enumerate(buffers):
+            if k % _AT_ONCE == 0 and self._is_over():
+                self.is_whole = False
+                return
+            yield i
+
+    def _plain(self) -> list[int]:
+        """Return the buffers with bytes, one lifetime and no ties."""
+        body, counts = self.body.tolist(), np.bincount(self.body, minlength=len(self.body)).tolist()
+        sizes = self.problem.buffers.size.tolist()
+        return [i for i in range(len(body)) if counts[body[i]] == 1 and sizes[i] > 0]
+
+    def _of_place(self, i: int) -> Iterator[Candidate]:
+        table, me = self.problem.buffers, frozenset((i,))
+        name, size, spans = table.ids[i], int(table.size[i]), tuple(self.spans[i])
+        if "unpin" in self.kinds and table.offset[i] >= 0:
+            yield Candidate(RepairChange.model_construct(kind="unpin", buffers=(name,)), me)
+        if "alignment" in self.kinds and table.alignment[i] > KEPT_ALIGNMENT:
+            least = int(np.gcd(int(table.alignment[i]), KEPT_ALIGNMENT))
+            yield Candidate(RepairChange.model_construct(kind="alignment", buffers=(name,), value=least), me)
+        if "pool" in self.kinds:
+            traffic = int(table.traffic[i]) if table.traffic[i] >= 0 else size
+            allowed = set(self.problem.allowed_pools(i))
+            for q, pool in enumerate(self.problem.pools):
+                if q not in allowed:
+                    change = RepairChange.model_construct(
+                        kind="pool", buffers=(name,), pool=pool.name, cost_bytes=traffic
+                    )
+                    yield Candidate(change, me)
+            change = RepairChange.model_construct(kind="pool", buffers=(name,), cost_bytes=traffic)
+            yield Candidate(change, me, spans, size)
+
+    def _of_life(self, i: int) -> Iterator[Candidate]:
+        table, me = self.problem.buffers, frozenset((i,))
+        if len(self.spans[i]) != 1:
+            return
+        (start, end), name, size = self.spans[i][0], table.ids[i], int(table.size[i])
+        for k in STEPS:
+            if end - start > k and "earlier-end" in self.kinds:
+                change = RepairChange.model_construct(kind="earlier-end", buffers=(name,), steps=k)
+                yield Candidate(change, me, ((end - k, end),), size)
+            if end - start > k and "later-start" in self.kinds:
+                change = RepairChange.model_construct(kind="later-start", buffers=(name,), steps=k)
+                yield Candidate(change, me, ((start, start + k),), size)
+        # Of three steps and more there is one between the first and the last in which it is away.
+        if end - start > 2 and "spill" in self.kinds and name not in self._bound:
+            change = RepairChange.model_construct(kind="spill", buffers=(name,), cost_bytes=2 * size)
+            yield Candidate(change, me, ((start + 1, end - 1),), size)
+
+    def _in_place(self, plain: list[int]) -> Iterator[Candidate]:
+        """Yield pairs of a buffer in its last step and one, not larger, in its first that may share an offset."""
+        table = self.problem.buffers
+        ends: defaultdict[int, list[int]] = defaultdict(list)
+        for i in plain:
+            if len(self.spans[i]) == 1:
+                ends[self.spans[i][0][1]].append(i)
+        pairs_named = {frozenset(pair) for pair in (*self.problem.may_share, *self.problem.conflicts)}
+        for j in self._in_time(plain):
+            if len(self.spans[j]) != 1:
+                continue
+            start = self.spans[j][0][0]
+            for i in ends.get(start + 1, ()):
+                pair = (table.ids[i], table.ids[j])
+                if i == j or table.size[i] < table.size[j] or frozenset(pair) in pairs_named:
+                    continue
+                if self.problem.allowed_pools(i) == self.problem.allowed_pools(j):
+                    change = RepairChange.model_construct(kind="in-place", buffers=pair)
+                    yield Candidate(change, frozenset((i, j)), ((start, start + 1),), int(table.size[j]))
+
+    def _overfull(self) -> tuple[I64, list[int]]:
+        """Return the times with too many bytes alive, and the excess, on the time axis of all changes.
+
+        New times are those at which a change makes a buffer appear again, or later.
+        """
+        events: defaultdict[int, int] = defaultdict(int)
+        sizes = self.problem.buffers.size.tolist()
+        for root, spans in self.spans.items():
+            for start, end in spans:
+                events[start] += sizes[root]
+                events[end] -= sizes[root]
+        if self.problem.may_share or self.problem.rigid:  # sizes do not add up, so no row is certain
+            return np.zeros(0, dtype=np.int64), []
+        # Where a change lets a buffer come back, a row of its own begins.
+        extra = {end for candidate in self.found for _, end in candidate.gone}
+        times, excess, load = [], [], 0
+        for time in sorted(events.keys() | extra):
+            load += events.get(time, 0)
+            if load > self.capacity:
+                times.append(time)
+                excess.append(load - self.capacity)
+        # Omitted rows only admit covers that then fail to fit.
+        count = max(1, min(_MOST_ROWS, _MOST_CELLS // max(1, len(self.found))))
+        chosen = sorted(np.argsort([-float(more) for more in excess], kind="stable")[:count].tolist())
+        return np.array([times[k] for k in chosen], dtype=np.int64), [excess[k] for k in chosen]
+
+    def _savings(self) -> I64:
+        """Return the bytes that each candidate saves at each overfull time, (rows, candidates)."""
+        saved = np.zeros((len(self.times), len(self.found)), dtype=np.int64)
+        for c, candidate in enumerate(self.found):
+            for start, end in candidate.gone:
+                low, high = np.searchsorted(self.times, (start, end))
+                saved[low:high, c] = candidate.saved
+        if len(self.times) == 0:
+            return saved
+        keep = self._hardest(saved)
+        self.times, self.excess = self.times[keep], [self.excess[k] for k in keep]
+        return np.asarray(saved[keep])
+
+    def _hardest(self, saved: I64) -> list[int]:
+        """Return, of the rows that the same changes help equally, the one with the largest excess."""
+        best: dict[bytes, int] = {}
+        for k in range(len(saved)):
+            key = saved[k].tobytes()
+            if key not in best or self.excess[k] > self.excess[best[key]]:
+                best[key] = k
+        return sorted(best.values())

@@ -1,0 +1,104 @@
+"""Problems after some changes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from memplan.questions.explain.values import RepairChange
+from memplan.planner.model.entries import entries_among, entries_of, named
+from memplan.planner.model.problem import Problem
+
+OUT, IN = "#out", "#in"
+_OF_ALIASES = {"id", "size", "alignment", "start", "end", "lifetimes", "traffic", "pools", "forbid_pools", "hint"}
+"""The fields that a buffer may have and still become an alias without losing a rule."""
+
+
+class ChangedProblems:
+    """The problems that sets of changes make from one problem."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self.rows = {name: problem.buffers.fields(i) for i, name in enumerate(problem.buffers.ids)}
+        # An alias would bring what entries say of it to the buffer that it lies in.
+        entries = (entry for each in entries_of(problem).values() for entry in each)
+        self.named = {name for entry in entries for name in named(entry)}
+        self.fields = {name: getattr(problem, name) for name in Problem.model_fields} | {"objective": "fit"}
+
+    def after(self, changes: Iterable[RepairChange]) -> Problem:
+        """Return the problem after changes to distinct buffers, for feasibility only."""
+        rows: dict[int | str, dict[str, Any] | None] = dict(self.rows)
+        more: list[dict[str, Any]] = []
+        pairs = list(self.problem.may_share)
+        for change in changes:
+            name = change.buffers[0]
+            row = dict(self.rows[name])
+            if change.kind == "in-place":
+                other = change.buffers[1]
+                second = dict(self.rows[other])
+                # Of one size, an alias says the same and leaves solvers less to decide than a pair that may share.
+                is_like = row["size"] == second["size"] and row.get("alignment", 1) % second.get("alignment", 1) == 0
+                if is_like and second.keys() <= _OF_ALIASES and self.named.isdisjoint((name, other)):
+                    rows[other] = {key: value for key, value in second.items() if key != "hint"} | {"alias_of": name}
+                else:
+                    pairs.append((name, other))
+                continue
+            if change.kind == "spill":
+                more += _spilled(row)
+            rows[name] = _changed(row, change)
+        rows_left = [row for row in rows.values() if row is not None]
+        return Problem.model_validate(
+            self.fields | {"buffers": rows_left + more} | self._entries({row["id"] for row in rows_left}, pairs)
+        )
+
+    def _entries(self, names: set[int | str], pairs: list[Any]) -> dict[str, Any]:
+        """Return the problem's entries restricted to the remaining buffers."""
+        fields = {"may_share": [pair for pair in pairs if names.issuperset(pair)]} if pairs else {}
+        return {**entries_among(self.problem, names), **fields}
+
+
+def original(name: int | str, index: Any) -> int | str:
+    """Return the id of the original buffer behind a changed problem's buffer."""
+    if name in index or not isinstance(name, str):
+        return name
+    for plain in (name.removesuffix(OUT), name.removesuffix(IN)):
+        if plain in index:
+            return plain
+        # Ids that are numbers became texts when a suffix was added.
+        if plain != name and plain.lstrip("-").isdigit() and int(plain) in index:
+            return int(plain)
+    return name
+
+
+def _changed(row: dict[str, Any], change: RepairChange) -> dict[str, Any] | None:
+    """Return a row after a change; None if it is removed."""
+    if change.kind == "spill" or (change.kind == "pool" and change.pool is None):
+        return None
+    if change.kind == "unpin":
+        return {key: value for key, value in row.items() if key != "offset"}
+    if change.kind == "alignment":
+        return row | {"alignment": change.value}
+    if change.kind == "pool":
+        # A pin is meant for the pool that it leaves.
+        fields = {key: value for key, value in row.items() if key not in ("forbid_pools", "offset")}
+        return fields | {"pools": (change.pool,)}
+    start, end = _life(row)
+    steps = change.steps or 0
+    start, end = (start, end - steps) if change.kind == "earlier-end" else (start + steps, end)
+    return {key: value for key, value in row.items() if key != "lifetimes"} | {"start": start, "end": end}
+
+
+def _life(row: dict[str, Any]) -> tuple[int, int]:
+    """Return the time span of a buffer that lives without a break, from any form of its lifetimes."""
+    spans = row.get("lifetimes") or ((row["start"], row["end"]),)
+    return min(start for start, _ in spans), max(end for _, end in spans)
+
+
+def _spilled(row: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return a spilled buffer as two: one in its first time step, one in its last."""
+    start, end = _life(row)
+    fields = {key: value for key, value in row.items() if key not in ("start", "end", "lifetimes", "hint")}
+    return [
+        fields | {"id": f"{row['id']}{OUT}", "start": start, "end": start + 1},
+        fields | {"id": f"{row['id']}{IN}", "start": end - 1, "end": end},
+    ]

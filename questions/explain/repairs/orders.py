@@ -1,0 +1,170 @@
+"""Repairs of a graph of operations: another order, recomputation, or a cascade; each is planned."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from memplan.questions import search
+from memplan.extensions.cascade.cascade import CascadeOptions, cascade
+from memplan.questions.explain.values import ExplainOptions, OrderChange, OrderRepair, OrderRepairs, Outcome
+from memplan.extensions.networks.order.options import OrderOptions
+from memplan.extensions.networks.order.placement import order_and_place
+from memplan.planner.errors import MemplanError
+from memplan.planner.instance.audit import verify
+from memplan.planner.liveness.ordered import problem_of_order
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem, with_fields
+from memplan.planner.operations.graph import OperationGraph
+from memplan.planner.operations.order_check import peak_of
+from memplan.solvers.portfolio.solve import solve
+from memplan.solvers.search.control import Control
+
+_CALL_S = 1.0
+
+
+def repairs_of_graph(
+    graph: OperationGraph, capacity: int, options: ExplainOptions, control: Control, *, never_as_given: bool = False
+) -> OrderRepairs:
+    """Return the repairs that fit a graph into `capacity` bytes: none needed, another order, clones, stripes.
+
+    What costs nothing comes first, then the cheapest program with clones, then the cheapest cascade. There are none
+    for a graph that fits as given where the problem that it comes with is proved not to.
+    """
+    search, wanted, with_plans = _Orders(graph, capacity, control), options.repairs, options.with_plans
+    start = search.planned("none", list(range(len(graph.ops))), ())
+    if start is not None and never_as_given:
+        why = (
+            f"operations: their graph takes {start.peak_after} bytes as given, where the problem is proved to need more"
+        )
+        return _answer((), start.live_peak, proved=False, with_plans=with_plans, left_out=(why,))
+    if start is not None:
+        return _answer((start,), start.live_peak, proved=True, with_plans=with_plans)
+    placed = order_and_place(graph, control.within(0.3 * control.left_s), goal="placed")
+    order = list(placed.order)
+    moved = tuple(k for k, operation in enumerate(order) if operation != k)
+    inside = replace(search, graph=placed.ordered or graph)
+    other = inside.planned("reorder", order, moved)
+    graph_repairs = [] if other is None else [other.model_copy(update={"regions": placed.regions})]
+    least = placed.lower_bound
+    proved, left_out = not graph_repairs and least > capacity, []
+    # Fewer changes to the program first: operations run again before operations in stripes.
+    for kind, repairs in (("recompute", search.clones), ("cascade", search.cascades)):
+        if len(graph_repairs) >= wanted:
+            break
+        try:
+            graph_repairs += repairs(max(0.05, 0.5 * control.left_s))
+        except MemplanError as error:
+            left_out.append(f"{kind}: {str(error).removeprefix(f'{kind}: ')}")
+    return _answer(graph_repairs[:wanted], least, proved=proved, with_plans=with_plans, left_out=tuple(left_out))
+
+
+def _answer(
+    repairs: Sequence[OrderRepair], least: int, *, proved: bool, with_plans: bool, left_out: tuple[str, ...] = ()
+) -> OrderRepairs:
+    status: Outcome = "repaired" if repairs else "none" if proved else "unknown"
+    rows = repairs if with_plans else [each.model_copy(update={"problem": None, "plan": None}) for each in repairs]
+    return OrderRepairs.model_construct(
+        status=status, repairs=tuple(rows), least_live_peak=least, proved=proved, left_out=left_out
+    )
+
+
+@dataclass(frozen=True)
+class _Orders:
+    """The orders of one graph, planned in a pool of one size."""
+
+    graph: OperationGraph
+    capacity: int
+    control: Control
+
+    def planned(
+        self,
+        kind: OrderChange,
+        order: Sequence[int],
+        operations: tuple[int, ...],
+    ) -> OrderRepair | None:
+        """Return the repair by an order, or None if its bytes or its plan do not fit."""
+        live = peak_of(self.graph, order)
+        if live > self.capacity:
+            return None
+        problem = self._sized(problem_of_order(self.graph, order))
+        plan = self._fitting(problem)
+        if plan is None:
+            return None
+        moves = sum(operation != k for k, operation in enumerate(order))
+        repair = _repair(kind, tuple(order), operations, (0, 0, live), problem, plan)
+        return repair.model_copy(update={"moves": moves})
+
+    def clones(self, limit_s: float) -> Iterator[OrderRepair]:
+        """Yield the cheapest program that fits by recomputation."""
+        options = OrderOptions(recompute=True, within=self.capacity)
+        answer = search("recompute")(self.graph, options, self.control.within(limit_s))
+        for point in answer.recomputed.points if answer.recomputed else ():
+            if point.peak > self.capacity or not point.clones or point.placed is None:
+                continue
+            problem = self._sized(point.placed.problem)
+            plan = self._fitting(problem)
+            if plan is not None:
+                moved = sum(map(self._bytes_of, point.clones))
+                costs = (point.extra_cost, moved, point.live_peak)
+                repair = _repair("recompute", point.order, point.clones, costs, problem, plan)
+                yield repair.model_copy(update={"regions": answer.regions})
+                return
+
+    def cascades(self, limit_s: float) -> Iterator[OrderRepair]:
+        """Yield the fitting cascade with the fewest multiplications."""
+        options = CascadeOptions(fit=self.capacity, time_limit_s=limit_s)
+        result = cascade(self.graph, options, Control(cancelled=self.control.cancelled))
+        for point in result.points[:1]:
+            striped = (each for each in point.regions if each.kind != "whole")
+            ends = tuple(v for each in striped for v in (each.first, each.end - 1))
+            problem = self._sized(point.problem)
+            plan = self._fitting(problem, point.plan)
+            if plan is not None:
+                before = result.layers_macs or 0, result.layers_traffic or 0
+                more = max(0, point.macs - before[0]), max(0, point.traffic - before[1])
+                yield _repair("cascade", None, ends, (*more, point.estimate), problem, plan)
+
+    def _bytes_of(self, operation: int) -> int:
+        """Return the bytes that an operation reads and writes."""
+        row = self.graph.ops[operation]
+        return sum(self.graph.size[tensor] for tensor in (*row.inputs, *row.outputs))
+
+    def _sized(self, problem: Problem) -> Problem:
+        pools = (problem.pools[0].model_copy(update={"size": self.capacity}), *problem.pools[1:])
+        return with_fields(problem, pools=pools)
+
+    def _fitting(self, problem: Problem, start: Plan | None = None) -> Plan | None:
+        plan = solve(
+            problem,
+            time_limit_s=max(0.05, min(_CALL_S, self.control.left_s)),
+            accept="fit",
+            deterministic=self.control.counts_work,
+            start=start,
+            control=Control(cancelled=self.control.cancelled),
+        )
+        is_found = plan.status in ("optimal", "feasible") and not verify(problem, plan)
+        return plan if is_found else None
+
+
+def _repair(
+    kind: OrderChange,
+    order: tuple[int, ...] | None,
+    operations: tuple[int, ...],
+    costs: tuple[int, int, int],
+    problem: Problem,
+    plan: Plan,
+) -> OrderRepair:
+    """Return a repair with its extra cost, its extra traffic and the live bytes at its peak."""
+    return OrderRepair.model_construct(
+        kind=kind,
+        operations=operations,
+        order=order,
+        moves=0,
+        extra_cost=costs[0],
+        extra_traffic=costs[1],
+        live_peak=costs[2],
+        peak_after=plan.peak or 0,
+        problem=problem,
+        plan=plan,
+    )

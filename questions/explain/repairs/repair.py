@@ -1,0 +1,228 @@
+"""The search for repairs: few changes first, then cheap ones; each is verified by planning again.
+
+Changes that leave a live set above the capacity are never planned. Where changes cover all live sets and nothing fits
+all the same, the new reason names buffers; every repair that contains these changes must change one of those, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from itertools import islice
+
+import numpy as np
+
+from memplan.questions.explain.questions.queries import Answer, Queries
+from memplan.questions.explain.reasons.reasoning import Reasoning
+from memplan.questions.explain.repairs.candidates import Candidates
+from memplan.questions.explain.repairs.changed import ChangedProblems, original
+from memplan.questions.explain.repairs.covers import MOST_COVERS, covers
+from memplan.questions.explain.values import KINDS, ExplainOptions, Outcome, Repair, RepairChange, Repairs
+from memplan.planner.errors import OptionError
+from memplan.planner.instance.audit import verify
+from memplan.planner.model.plan import Explanation, Plan
+from memplan.planner.model.problem import Problem
+from memplan.solvers.search.control import Control, silent
+
+MOST_BUFFERS = 10_000
+"""The most buffers of a problem for which repairs are searched."""
+_CALL_S, _REASON_S = 1.0, 0.3
+"""The most seconds for a plan, and for a reason."""
+_QUICK_SHARE, _SHARE = 0.1, 0.34
+"""The shares of the remaining time for a plan: at first, and when nothing better is left to try."""
+_MOST_COMPARED = 4_000
+"""The most sets of changes that are compared by the room they leave."""
+
+
+def repairs_of(problem: Problem, plan: Plan, options: ExplainOptions, control: Control) -> Repairs:
+    """Return the repairs of a problem that does not fit, or that none with so few changes was found.
+
+    `plan` is the answer of a solve. Raises OptionError for more than MOST_BUFFERS buffers.
+    """
+    if len(problem.buffers) > MOST_BUFFERS:
+        raise OptionError(f"repairs: must be asked of at most {MOST_BUFFERS} buffers, got {len(problem.buffers)}")
+    if plan.status in ("optimal", "feasible"):
+        return Repairs(status="fits", proved=True, most_changes=options.most_changes)
+    return _Search(problem, plan, options, control).result()
+
+
+@dataclass(eq=False)
+class _Search:
+    """One search; `failed` has the sets proved insufficient, with the candidates that affect their reasons."""
+
+    problem: Problem
+    plan: Plan
+    options: ExplainOptions
+    control: Control
+    found: list[Repair] = field(default_factory=list)
+    found_sets: list[frozenset[int]] = field(default_factory=list)
+    failed: dict[frozenset[int], frozenset[int]] = field(default_factory=dict)
+    cuts: list[tuple[frozenset[int], frozenset[int]]] = field(default_factory=list)
+    tried: int = 0
+    opens: int = 0
+    is_cut_short: bool = False
+    is_proved_below: bool = True
+
+    def __post_init__(self) -> None:
+        self.queries = Queries(self.control, _CALL_S)
+        self.candidates = Candidates(self.problem, self.options.kinds, lambda: self.queries.is_over)
+        self.is_cut_short = not self.candidates.is_whole
+        self.changed = ChangedProblems(self.problem)
+
+    def result(self) -> Repairs:
+        """Search with one change, then two, and so on."""
+        if not self.candidates.excess:
+            self.failed[frozenset()] = self._touched_by(self._reason(self.problem, self.plan))
+        for count in range(1, self.options.most_changes + 1):
+            self._level(count)
+            if len(self.found) >= self.options.repairs or self.queries.is_over:
+                break
+        self.found.sort(key=lambda repair: (len(repair.changes), repair.cost_bytes, repair.rank))
+        self.found = [repair.model_copy(update={"rank": k + 1}) for k, repair in enumerate(self.found)]
+        fewest = len(self.found[0].changes) if self.found else None
+        is_proved = self.is_proved_below if self.found else self._is_complete
+        status: Outcome = "repaired" if self.found else "none" if self._is_complete else "unknown"
+        return Repairs.model_construct(
+            status=status,
+            repairs=tuple(self.found),
+            fewest=fewest,
+            proved=is_proved,
+            most_changes=self.options.most_changes,
+            candidates=len(self.candidates.found),
+            tried=self.tried,
+            open_questions=self.opens,
+            wall_time_s=self.control.wall_time_s,
+        )
+
+    @property
+    def _is_complete(self) -> bool:
+        return self.opens == 0 and not self.is_cut_short and self.plan.status == "infeasible"
+
+    def _level(self, count: int) -> None:
+        """Try all promising sets of `count` changes, quick searches first, until enough repairs are found.
+
+        Cheap ones, and ones that leave much room, take turns.
+        """
+        was_complete = self._is_complete
+        sets = list(islice(self._sets(count), MOST_COVERS))
+        is_whole = len(sets) < MOST_COVERS
+        opened: list[frozenset[int]] = []
+        # One hard plan took the time of all others, so each has a short turn first (decision 072).
+        for is_quick, tried in ((True, self._in_turn(sets)), (False, opened)):
+            for chosen in tried:
+                if len(self.found) >= self.options.repairs:
+                    return
+                if self.queries.is_over:
+                    self.is_cut_short = True
+                    return
+                if any(known_set <= chosen for known_set in self.found_sets):
+                    continue
+                if not self.found:
+                    self.is_proved_below = was_complete
+                if not self._try(chosen, is_quick=is_quick):
+                    opened += [chosen] * is_quick
+                    self.opens += not is_quick
+        self.is_cut_short |= not is_whole
+
+    def _in_turn(self, sets: list[frozenset[int]]) -> list[frozenset[int]]:
+        """Return sets of changes in the order of trying, alternating between the cheapest and the roomiest."""
+        cheap = sorted(sets, key=self._price)
+        if len(sets) > _MOST_COMPARED or not self.candidates.excess:
+            return cheap
+        saved, excess = self.candidates.saved, np.array(self.candidates.excess)
+        # The cheapest alone often leave no slack, which makes them hard to plan.
+        roomy = sorted(cheap, key=lambda chosen: -int((saved[:, list(chosen)].sum(axis=1) - excess).min()))
+        return list(dict.fromkeys(each for pair in zip(cheap, roomy, strict=True) for each in pair))
+
+    def _sets(self, count: int) -> Iterator[frozenset[int]]:
+        """Yield sets of `count` changes that cover the live sets, or extend covers that did not fit."""
+        seen: set[frozenset[int]] = set()
+        for cover in covers(self.candidates, count, lambda: self.queries.is_over):
+            chosen = frozenset(cover)
+            if chosen not in seen:
+                seen.add(chosen)
+                yield chosen
+        if self.queries.is_over:
+            self.is_cut_short = True
+            return
+        for base, touching in list(self.failed.items()):
+            if len(base) != count - 1:
+                continue
+            used = {i for c in base for i in self.candidates.found[c].touched}
+            for c in touching - base:
+                chosen = base | {c}
+                if chosen not in seen and not self.candidates.found[c].touched & used:
+                    seen.add(chosen)
+                    yield chosen
+
+    def _price(self, chosen: frozenset[int]) -> tuple[int, int, list[int]]:
+        """Return the sort key of a set: traffic, then the order of its kinds, then positions."""
+        changes = [self.candidates.found[c].change for c in chosen]
+        return sum(each.cost_bytes for each in changes), sum(KINDS.index(each.kind) for each in changes), sorted(chosen)
+
+    def _try(self, chosen: frozenset[int], *, is_quick: bool) -> bool:
+        """Plan the problem after some changes; keep the repair or the reason; return False if it stays open."""
+        for touching, value in self.cuts:
+            # The buffers of that reason are changed in the same way, so it still holds.
+            if chosen & touching == value:
+                self.failed[chosen] = touching
+                return True
+        changes = tuple(self.candidates.found[c].change for c in sorted(chosen))
+        problem = self.changed.after(changes)
+        answer: Answer = self.queries.fits(problem, is_quick, _QUICK_SHARE if is_quick else _SHARE)
+        self.tried += is_quick
+        plan = self.queries.last
+        if answer == "fits" and plan is not None and not verify(problem, plan):
+            self.found_sets.append(chosen)
+            repair = self._repair(changes, problem, self.queries.whole(problem, plan))
+            if not any(_is_within(other, repair) for other in self.found):
+                self.found = [*(other for other in self.found if not _is_within(repair, other)), repair]
+        elif answer == "no" and plan is not None:
+            touching = self._touched_by(self._reason(problem, plan))
+            self.failed[chosen] = touching
+            self.cuts.append((touching, chosen & touching))
+        else:
+            return False
+        return True
+
+    def _repair(self, changes: tuple[RepairChange, ...], problem: Problem, plan: Plan) -> Repair:
+        assert plan.peak is not None, "a plan with placements has a peak"
+        return Repair.model_construct(
+            rank=len(self.found) + 1,
+            changes=changes,
+            cost_bytes=sum(each.cost_bytes for each in changes),
+            peak_after=plan.peak,
+            verified=True,
+            status="optimal" if plan.status == "optimal" else "feasible",
+            problem=problem if self.options.with_plans else None,
+            plan=plan if self.options.with_plans else None,
+        )
+
+    def _reason(self, problem: Problem, plan: Plan) -> frozenset[int | str] | None:
+        """Return the buffers of a reason that a problem does not fit; None for any buffer."""
+        first = plan.explanation
+        if plan.status != "infeasible" or first is None:
+            return None
+        if first.missing_bytes is not None and first.buffers:
+            return frozenset(first.buffers)
+        if self.queries.is_over:
+            return None
+        control = replace(self.control.within(_REASON_S), report=silent)
+        explanation: Explanation = Reasoning(problem, first, control, with_enough=False).explanation()
+        return frozenset(explanation.buffers) if explanation.kind == "live-set" or explanation.calls else None
+
+    def _touched_by(self, names: frozenset[int | str] | None) -> frozenset[int]:
+        """Return the candidates that affect named buffers of a changed problem, or all of them for None."""
+        if names is None:
+            return frozenset(range(len(self.candidates.found)))
+        index = self.problem.index
+        mine = {index[original(name, index)] for name in names}
+        bodies = {int(self.candidates.body[i]) for i in mine}
+        return frozenset(c for c, each in enumerate(self.candidates.found) if each.touched & bodies)
+
+
+def _is_within(one: Repair, other: Repair) -> bool:
+    """Return True if one repair contains another's changes with at least as many steps each."""
+    alike = [[change.model_copy(update={"steps": None}) for change in each.changes] for each in (one, other)]
+    steps = zip(one.changes, other.changes, strict=False)
+    return alike[0] == alike[1] and all((a.steps or 0) <= (b.steps or 0) for a, b in steps)

@@ -1,0 +1,220 @@
+"""Values of repairs and of the worth of changes; worth in bytes is an interval, exact if it is a point."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator, Field
+
+from memplan.questions.capability import SearchOptions, Seconds
+from memplan.extensions.networks.order.answer import RegionOrder
+from memplan.questions.plan.reason import REASON_S
+from memplan.planner.model.plan import Ids, Plan, RuleMember
+from memplan.planner.model.problem import Problem
+from memplan.planner.model.rows import MAX_BYTES, Id, PlanValue, as_tuple
+
+OrderChange = Literal["none", "reorder", "recompute", "cascade"]
+ChangeKind = Literal["in-place", "unpin", "alignment", "earlier-end", "later-start", "pool", "spill"]
+Source = Literal["live-set", "plan", "search", "open"]
+Outcome = Literal["fits", "repaired", "none", "unknown"]
+KINDS: tuple[ChangeKind, ...] = ("in-place", "unpin", "alignment", "earlier-end", "later-start", "pool", "spill")
+
+
+class RepairChange(PlanValue):
+    """One change to a problem; `cost_bytes` is the traffic that it adds.
+
+    `in-place`: the second buffer starts at the offset of the first, which it follows. `unpin`: the pin goes.
+    `alignment`: it becomes `value`. `earlier-end`, `later-start`: the lifetime is shorter by `steps`. `pool`: the
+    buffer moves to `pool`; None: to a memory outside of the problem. `spill`: the buffer is there in its first and its
+    last time step alone, as two buffers, ID#out and ID#in.
+    """
+
+    kind: ChangeKind
+    buffers: Ids
+    cost_bytes: int = 0
+    pool: str | None = None
+    steps: int | None = None
+    value: int | None = None
+
+
+class Repair(PlanValue):
+    """Changes with which the problem fits by a verified plan; `problem` is the changed one."""
+
+    rank: int
+    changes: tuple[RepairChange, ...]
+    cost_bytes: int
+    peak_after: int
+    verified: bool
+    status: Literal["optimal", "feasible"]
+    problem: Problem | None = Field(None, exclude_if=lambda problem: problem is None)
+    plan: Plan | None = None
+
+
+class OrderRepair(PlanValue):
+    """A change to a graph of operations with which it fits, by a plan that passed the verifier.
+
+    `reorder`: `moves` operations run at another place. `recompute`: some operations run again, at an `extra_cost`.
+    `cascade`: regions of operations, named by their first and last one, run in stripes; `extra_cost` is in
+    multiplications. `order` has positions of operations as they run, some of them more than once where they run again;
+    it is None for a cascade, which is in its problem. `extra_traffic` is in bytes that are read and written, beyond
+    those of running each operation once, whole. `regions` are the orders inside operations that differ from the given
+    ones. With a `plan`, `problem` is that of the changed program.
+    """
+
+    kind: OrderChange
+    operations: tuple[int, ...]
+    order: tuple[int, ...] | None
+    moves: int
+    extra_cost: int
+    extra_traffic: int
+    live_peak: int
+    peak_after: int
+    verified: bool = True
+    regions: tuple[RegionOrder, ...] = ()
+    problem: Problem | None = None
+    plan: Plan | None = None
+
+
+class OrderRepairs(PlanValue):
+    """The repairs of a graph, the smallest change first; all its orders need at least `least_live_peak` bytes.
+
+    `proved`: without a repair, no order fits that runs each operation once. `left_out`: what was not tried, and why.
+    """
+
+    status: Outcome
+    repairs: tuple[OrderRepair, ...]
+    least_live_peak: int
+    proved: bool
+    left_out: tuple[str, ...] = ()
+
+
+class Repairs(PlanValue):
+    """The repairs found, those with the fewest changes first, then the cheapest.
+
+    `fewest` is the number of changes of the first; `proved`: no fewer would do, or, where there is none,
+    none of at most `most_changes` changes is enough. `open_questions` counts the sets of changes of
+    which it is not known. `of_operations` are the repairs that change the order of the operations, where it is known.
+    """
+
+    status: Outcome
+    repairs: tuple[Repair, ...] = ()
+    fewest: int | None = None
+    proved: bool = False
+    most_changes: int = 3
+    candidates: int = 0
+    tried: int = 0
+    open_questions: int = 0
+    wall_time_s: float | None = None
+    of_operations: OrderRepairs | None = None
+
+
+class WitnessSet(PlanValue):
+    """The buffers whose simultaneous lifetimes make a peak."""
+
+    time: int | None
+    buffers: Ids
+
+
+class BufferWorth(PlanValue):
+    """The worth of a buffer: how far the peak falls without it, and how far it may grow at that peak.
+
+    `gain_if_dropped` and `gain_if_shrunk` (to `shrunk_to` bytes) are (least, most); `may_grow` is proved to fit, and no
+    more than `may_grow_at_most` does. `by` says what the gain follows from. `exact`: nothing is open about the buffer.
+    """
+
+    id: Id
+    size: int
+    gain_if_dropped: tuple[int, int]
+    may_grow: int | None = None
+    may_grow_at_most: int | None = None
+    shrunk_to: int | None = None
+    gain_if_shrunk: tuple[int, int] | None = None
+    exact: bool = True
+    by: Source = "live-set"
+
+
+class PoolWorth(PlanValue):
+    """The worth of `more` bytes in a pool: the gain, as (least, most).
+
+    It is in cost for objective `cost`, else in bytes of the last pool.
+    """
+
+    pool: str
+    more: int
+    gain: tuple[float, float]
+    exact: bool
+
+
+class RuleCost(PlanValue):
+    """The gain in bytes of the peak, (least, most), if a rule is dropped."""
+
+    rule: RuleMember
+    gain: tuple[int, int]
+    exact: bool
+
+
+class PairWorth(PlanValue):
+    """The worth of a `reuse` pair that pays `cost` in the best plan, in total cost, as (least, most).
+
+    `gain_if_free` is what is saved if its bytes are shared for nothing, `loss_if_apart` what is paid more if they are
+    not to be shared; None where then nothing fits.
+    """
+
+    buffers: tuple[Id, Id]
+    cost: int
+    gain_if_free: tuple[float, float]
+    loss_if_apart: tuple[float, float | None] | None
+    exact: bool
+
+
+class WhatIf(PlanValue):
+    """The worth of single changes to a problem with the best `peak`; `status` states whether that is optimal.
+
+    `left_out` counts the changes that time did not suffice for. Where nothing fits the only pool, `without_size` is
+    its size, which is left out of all that is said here.
+    """
+
+    status: Literal["optimal", "feasible", "infeasible", "unknown"]
+    peak: int | None = None
+    without_size: int | None = Field(None, exclude_if=lambda size: size is None)
+    witness: WitnessSet | None = None
+    buffers: tuple[BufferWorth, ...] = ()
+    pools: tuple[PoolWorth, ...] = ()
+    rules: tuple[RuleCost, ...] = ()
+    pairs: tuple[PairWorth, ...] = Field((), exclude_if=lambda pairs: not pairs)
+    left_out: int = 0
+    wall_time_s: float | None = None
+
+
+MOST_CHANGES = 4
+"""The most changes of a repair; with more it would be another program."""
+
+
+class ExplainOptions(SearchOptions):
+    """Options of an explanation."""
+
+    explain_s: Seconds = Field(REASON_S, description="Spend at most this part of the time limit on the reason.")
+    study_s: Seconds = Field(
+        5.0, description="Spend at most this part of the time limit on repairs, and as much on what-if."
+    )
+    repairs: Annotated[int, Field(ge=0, le=100)] = Field(
+        0, description="Also look for this many repairs: sets of the fewest changes with which the problem fits."
+    )
+    most_changes: Annotated[int, Field(ge=1, le=MOST_CHANGES)] = Field(
+        3, description="Combine at most this many changes in one repair."
+    )
+    kinds: Annotated[tuple[ChangeKind, ...], BeforeValidator(as_tuple), Field(min_length=1)] = Field(
+        KINDS, description=f"Allow only changes of these kinds in repairs: {', '.join(KINDS)}."
+    )
+    with_plans: bool = Field(False, description="Include the plan of each repair in the answer.")
+    what_if: bool = Field(
+        False,
+        description="Also compute what single changes are worth: dropping or growing a buffer, more bytes of a "
+        "pool, leaving out a rule.",
+    )
+    shrunk_to: Annotated[float, Field(gt=0, lt=1)] | None = Field(
+        None, description="With what-if, also shrink each buffer to this part of its size, such as 0.5."
+    )
+    more: Annotated[int, Field(gt=0, lt=MAX_BYTES)] = Field(
+        1024, description="With what-if, compute the worth of this many further bytes of each pool."
+    )

@@ -1,0 +1,96 @@
+"""The inputs of a question: how each is read from JSON and files, and written for a service."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from memplan.questions.inputs.extent import Extent, extent_of
+from memplan.questions.reading import Reader
+from memplan.planner.fixed import fixed
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
+from memplan.solvers.core.plain_check import violations_of
+from memplan.planner.foreign.model_options import ModelOptions
+
+T = TypeVar("T")
+Question = Mapping[str, Any]
+"""The inputs of a request by name, without those that were not given."""
+
+
+class Subject(NamedTuple):
+    """The facts by which a job is listed: a content hash, a name, and the number of buffers."""
+
+    hash: str
+    name: str | None
+    n_buffers: int
+
+
+@fixed
+class Input(Generic[T]):
+    """An input of a capability: `name` in bodies and in Python, `wire` its type in the schema.
+
+    `from_json` reads its value in a body, `from_file` the bytes and the name of a file, with
+    the inputs before it, None where it is not in there;
+    `from_text` reads what an option of the command says instead, all that it is given. Each raises InputError.
+    `to_json` writes it for a service. `absent` gives the value where the command has no file for it, from what other
+    files say; without, a file that is not `required` may be left out. Where it is `named_by_flag`, the command has a
+    flag for the file instead of an argument; what `reads_last` needs the others. `subject` tells what a request is
+    about, `extent` how much, from its JSON before it is read (it raises InputError for what is surely too much), and
+    `reading` has the options for reading the file. What `is_foreign` is a file of another system that the
+    capability itself reads, as bytes: a service does that in a process of its own.
+    """
+
+    name: str
+    wire: Any
+    from_json: Callable[[Any], T]
+    to_json: Callable[[T], Any]
+    help: str
+    from_file: Callable[[Reader, bytes, str, Question], T | None] | None = None
+    from_text: Callable[[tuple[str, ...], Question], T] | None = None
+    absent: Callable[[Reader, Question], T | None] | None = None
+    subject: Callable[[T], Subject] | None = None
+    extent: Callable[[Any], Extent] = extent_of
+    required: bool = True
+    metavar: str | None = None
+    takes_bytes: bool = False
+    reading: type[ModelOptions] | None = None
+    named_by_flag: bool = False
+    reads_last: bool = False
+    is_foreign: bool = False
+
+
+def read_inputs(
+    inputs: tuple[Input[Any], ...],
+    given: Mapping[str, Any],
+    read: Callable[[Input[Any], Any, Question, Reader], Any],
+    reader: Reader | None = None,
+) -> Question:
+    """Return the inputs of a question, each read by `read` with the earlier inputs and a reader.
+
+    What is not given, the files say that the reader read. Raises InputError.
+    """
+    question, reader = dict[str, Any](), reader or Reader()
+    for each in sorted(inputs, key=lambda each: each.reads_last):
+        value = given.get(each.name)
+        if value is not None:
+            value = read(each, value, question, reader)
+        elif each.absent is not None and (reader.data or reader.own_plan is not None):
+            value = each.absent(reader, question)
+        if value is not None:
+            question[each.name] = value
+    return reader.settled(question)
+
+
+def subject_of(inputs: tuple[Input[Any], ...], question: Mapping[str, Any]) -> Subject:
+    """Return the facts about the last input that has some: of two problems, the newer one."""
+    about = [each for each in inputs if each.subject is not None and each.name in question]
+    assert about, "a question is about something"
+    subject = about[-1]
+    assert subject.subject is not None
+    return subject.subject(question[subject.name])
+
+
+def plan_refuted(question: Question, answer: object) -> str | None:
+    """Return the violations of an answer's plan for the question's problem."""
+    problem, plan = question.get("problem"), answer if isinstance(answer, Plan) else getattr(answer, "plan", None)
+    violations = violations_of(problem, plan) if isinstance(problem, Problem) and isinstance(plan, Plan) else ()
+    return f"plan: is not one of this problem: {violations[0].message}" if violations else None

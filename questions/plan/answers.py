@@ -1,0 +1,135 @@
+"""Plans as entrances write them: JSON, lines for people, exit statuses."""
+
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+from pydantic_core import to_json
+
+from memplan.questions.inputs.question import Question, plan_refuted
+from memplan.questions.plan.objects import ObjectsAnswer, objects_lines, objects_refuted
+from memplan.planner.errors import counted, shown
+from memplan.planner.formats import memplan_json
+from memplan.planner.model.plan import Heaps, Others, Plan
+from memplan.planner.model.problem import Problem, with_fields
+from memplan.planner.model.sizes import gap_text, size_text
+
+
+def plan_status(answer: Plan | ObjectsAnswer) -> int:
+    """Return the exit status: 0 for a plan."""
+    return 0 if answer.status in ("optimal", "feasible") else 1
+
+
+PLAN_EXITS = {0: "a plan was found", 1: "none fits"}
+
+
+@cache
+def _no_problem() -> Problem:
+    return Problem(buffers=())  # not at import: it takes 2 ms, and the command writes with its problem
+
+
+def problem_in_heaps(problem: Problem, plan: Plan) -> Problem:
+    """Return the problem of a plan in heaps, with the heaps as pools; other problems unchanged."""
+    if plan.heaps is None:
+        return problem
+    alignment = problem.pools[0].alignment
+    pools = [{"name": pool.name, "size": pool.size, "alignment": alignment} for pool in plan.pools]
+    return with_fields(problem, buffers=rows_without_pool(problem), pools=pools)
+
+
+def rows_without_pool(problem: Problem) -> list[dict[str, Any]]:
+    """Return the buffers without the redundant name of the only pool."""
+    table = problem.buffers
+    return [{k: v for k, v in table.fields(i).items() if k != "pools"} for i in range(len(table))]
+
+
+def write_plan(plan: Plan) -> bytes:
+    """Write a plan as JSON, independent of the form of its problem."""
+    return memplan_json.write_plan(plan, _no_problem())
+
+
+def write(answer: Plan | ObjectsAnswer) -> bytes:
+    """Write an answer as JSON."""
+    return write_plan(answer) if isinstance(answer, Plan) else to_json(answer) + b"\n"
+
+
+def refuted(question: Question, answer: Plan | ObjectsAnswer) -> str | None:
+    """Return why an answer is wrong for a question, or None."""
+    if isinstance(answer, ObjectsAnswer):
+        return objects_refuted(question["problem"], answer)
+    return plan_refuted({"problem": problem_in_heaps(question["problem"], answer)}, answer)
+
+
+def lines(answer: Plan | ObjectsAnswer) -> Iterator[str]:
+    """Yield the lines for people."""
+    return plan_lines(answer) if isinstance(answer, Plan) else objects_lines(answer)
+
+
+def plan_lines(plan: Plan) -> Iterator[str]:
+    """Yield the lines for people: status, use of each pool, and kept places."""
+    yield headline(plan)
+    if plan.heaps is not None:
+        yield heaps_line(plan, plan.heaps)
+    for pool in plan.pools if plan.peak is not None else ():
+        size = "" if pool.size is None else f" of {pool.size:,}"
+        bound = "" if pool.lower_bound is None else f", lower bound {pool.lower_bound:,}"
+        name = pool.name if pool.name.isprintable() else shown(pool.name)
+        yield f"{name}: {pool.used or 0:,} bytes ({size_text(pool.used or 0)}){size}{bound}"
+    yield from kept_lines(plan)
+    if plan.others is not None:
+        yield from others_lines(plan.others)
+    for finding in plan.findings:
+        yield f"warning: {finding.rule}: {finding.message}"
+
+
+def heaps_line(plan: Plan, heaps: Heaps) -> str:
+    """Return the number of heaps in a plan, and whether fewer are enough, as a sentence."""
+    count = len(plan.pools)
+    fewest = "no fewer are enough" if count == heaps.least else f"at least {heaps.least:,} are needed"
+    return f"{counted(count, 'heap')} of at most {counted(heaps.limit, 'byte')}, {fewest}"
+
+
+def headline(plan: Plan) -> str:
+    """Return one line about a plan, or about the lack of one."""
+    if plan.peak is None:
+        return f"{plan.status}: {plan.explanation.message if plan.explanation else plan.stop_reason}"
+    peak = f"peak {plan.peak:,} bytes" + ("" if plan.lower_bound is None else f", lower bound {plan.lower_bound:,}")
+    what = peak if plan.cost is None else f"{cost_text(plan)}; {peak};"
+    gap = "" if plan.gap is None else f"{',' if plan.cost is None else ''} gap {gap_text(plan.gap)}"
+    spent = "" if plan.wall_time_s is None else f", {plan.wall_time_s:.2f} s"
+    return f"{plan.status}: {what}{gap}, {_makers(plan)}{spent}"
+
+
+def _makers(plan: Plan) -> str:
+    """Return which solver found a plan, and what proved it."""
+    proof = "" if plan.proof is None else f", proved by {plan.proof.prover}"
+    return f"found by {plan.solver}{proof}"
+
+
+def cost_text(plan: Plan) -> str:
+    """Return the cost of a plan and its lower bound as text."""
+    bound = "" if plan.cost_lower_bound is None else f", lower bound {plan.cost_lower_bound:g}"
+    return f"cost {plan.cost:g}{bound}"
+
+
+def kept_lines(plan: Plan) -> Iterator[str]:
+    """Yield the sentence about kept places, if an old plan was given."""
+    if (places := plan.kept) is not None:
+        rule = "proved to be the fewest" if places.proved else f"at least {places.least_moves:,} must"
+        if not places.proved and places.least_moves == (
+            places.moved if places.least == "buffers" else places.moved_bytes
+        ):
+            rule = "the fewest near the best peak found, which is not proved to be the best"
+        of_all = f"{places.moved:,} of {counted(places.moved + places.stayed, 'buffer')} moved"
+        yield f"{of_all}, {counted(places.moved_bytes, 'byte')}; {rule}"
+        if places.not_tried is not None:
+            yield f"not tried: {places.not_tried}"
+
+
+def others_lines(others: Others) -> Iterator[str]:
+    """Yield a line for each plan beside the first one, and whether there are more."""
+    for number, plan in enumerate(others.plans, start=2):
+        yield f"plan {number}: {plan.status}, {cost_text(plan)}"
+    pairs = counted(others.distance, "pair")
+    more = "no other plan differs" if others.complete else "each differs"
+    yield f"{more} in at least {pairs} that pay from those before it"

@@ -1,0 +1,146 @@
+"""Baselines of checks: a plan, with its problem if that is known."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+from memplan.questions.inputs import PROBLEM, object_in, plan_json, problem_json, read_plan_field, read_problem_field
+from memplan.questions.inputs.question import Input
+from memplan.questions.reading import Reader, ReadOptions
+from memplan.questions.reading.plan_files import without_pins
+from memplan.planner import formats
+from memplan.planner.errors import InputError, PlanError, shown
+from memplan.planner.formats import memplan_json
+from memplan.planner.formats.memplan_json import refuse_unless_plan
+from memplan.planner.instance.canonical import problem_hash
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
+from memplan.planner.verify.peak_growth import Occupancy, occupancies
+from memplan.planner.verify.verifier import verify
+from memplan.planner.foreign import reading as importers
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """An earlier plan; without its `problem`, sizes and lifetimes are unknown."""
+
+    plan: Plan
+    problem: Problem | None
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the plan, and its problem if known, as in bodies."""
+        its = {} if self.problem is None else {"problem": problem_json(self.problem)}
+        return its | {"plan": plan_json(self.plan)}
+
+    @cached_property
+    def occupancies(self) -> dict[str, Occupancy] | None:
+        """The buffers in each pool, if the problem is known and the plan is valid for it."""
+        if self.problem is None or len(self.plan.placements) < len(self.problem.buffers):
+            return None
+        if verify(self.problem, self.plan):
+            return None
+        return occupancies(self.problem, self.plan)
+
+    @cached_property
+    def used(self) -> dict[str, int]:
+        """The bytes used of each pool."""
+        if self.occupancies is not None:
+            return {name: pool.used for name, pool in self.occupancies.items()}
+        return {pool.name: pool.used for pool in self.plan.pools if pool.used is not None}
+
+
+def as_baseline(plan: Plan | Baseline, problem: Problem | None) -> Baseline:
+    """Return a plan as a baseline, with its problem if that is given."""
+    its = plan if isinstance(plan, Baseline) else Baseline(plan, None)
+    return its if problem is None else Baseline(its.plan, problem)
+
+
+def read_baseline_parts(data: bytes, name: str | None, problem: Problem | None = None) -> Baseline:
+    """Read a plan, with its problem as far as the file has it (a table has both). Raises InputError."""
+    if (kind := importers.detect(data, name)) is not None:
+        way = "`memplan check FILE --save-baseline baseline.json` writes one of it"
+        raise PlanError(f"must be a plan, alone or with its problem, got a model or dump ({kind}); {way}")
+    if formats.detect(data, name) == "json":
+        return _from_json(memplan_json.parse(data), problem)
+    its = problem
+    if its is None:
+        with suppress(InputError):  # a table with offsets only
+            its = without_pins(formats.read_problem(data, name))
+    plan = formats.read_plan(data, Problem(buffers=()) if its is None else its, name)
+    return Baseline(plan, its)
+
+
+def planned_in(data: bytes) -> Baseline | None:
+    """Return the plan in a JSON file, alone or with its problem; None for other files."""
+    if not memplan_json.recognises(data) or not (b'"placements"' in data or b'"plan"' in data):
+        return None
+    value = memplan_json.parse(data)
+    if not isinstance(value, dict) or "buffers" in value or not value.keys() & {"placements", "plan"}:
+        return None
+    return _from_json(value, None)
+
+
+def read_baseline_field(value: object, name: str) -> Baseline:
+    """Read a plan in a body's field, alone or in an object with its problem; raises InputError."""
+    content = object_in(value, name)
+    if not content.keys() & {"problem", "plan"}:
+        return Baseline(read_plan_field(content, name), None)
+    try:
+        if "plan" not in content:
+            raise InputError("plan: is required")
+        if unknown := [key for key in content if key not in ("problem", "plan")]:
+            raise InputError(f"{shown(unknown[0])}: is not a known field")
+        problem = None if "problem" not in content else read_problem_field(content["problem"])
+        return Baseline(read_plan_field(content["plan"]), problem)
+    except InputError as error:
+        raise error.behind(f"{name}.") from error
+
+
+def baseline_problem(name: str, plan: str) -> Input[Problem]:
+    """Return the input for a plan's problem, used if the plan's own file or field has none."""
+    return replace(
+        PROBLEM,
+        name=name,
+        help=f"The problem of {plan} that is only a plan.",
+        from_file=lambda reader, data, file, _: Reader(ReadOptions(inclusive=reader.options.inclusive)).problem(
+            data, file
+        ),
+        subject=None,
+        reading=None,
+        required=False,
+        named_by_flag=True,
+    )
+
+
+def checked_baseline(found: Baseline, now: Problem) -> Baseline:
+    """Return a validated baseline; a lone plan belongs to the problem `now` if it has its hash and is valid.
+
+    Raises PlanError for a plan that is not valid for its problem, or of which nothing is known.
+    """
+    if found.problem is None and found.plan.problem_hash == problem_hash(now) and not verify(now, found.plan):
+        return Baseline(found.plan, now)
+    if found.problem is None and not found.used:
+        raise PlanError("baseline: must say what its pools use, or come with its problem; this plan does neither")
+    if found.problem is not None and (violations := verify(found.problem, found.plan)):
+        raise PlanError(f"baseline: must be valid for its problem: {violations[0].rule}: {violations[0].message}")
+    return found
+
+
+def write_baseline(problem: Problem, plan: Plan) -> bytes:
+    """Write a problem and its plan, for a later check to compare with."""
+    parts = (memplan_json.write_problem(problem).strip(), memplan_json.write_plan(plan, problem).strip())
+    return b'{"problem": %s,\n"plan": %s}\n' % parts
+
+
+def _from_json(value: Any, problem: Problem | None) -> Baseline:
+    if not isinstance(value, dict):
+        raise PlanError(f"baseline: must be an object, got {shown(value)}")
+    if "problem" not in value:
+        refuse_unless_plan(value)
+        return Baseline(Plan.model_validate(value), problem)
+    if value.keys() != {"problem", "plan"}:
+        raise InputError(f"baseline: must have problem and plan, and nothing else, got {shown(sorted(value))}")
+    return Baseline(Plan.model_validate(value["plan"]), problem or Problem.model_validate(value["problem"]))

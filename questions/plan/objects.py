@@ -1,0 +1,150 @@
+"""Shared objects such as textures, with the least sum, and a proof or a gap."""
+
+import contextlib
+from collections.abc import Iterator
+from functools import partial
+from hashlib import sha256
+from typing import Any, Literal
+
+from memplan.questions import search
+from memplan.questions.capability import AnswerOfFile, Control
+from memplan.questions.inputs import object_in, problem_json, problem_subject, read_problem_field
+from memplan.questions.inputs.question import Input, Question, Subject
+from memplan.questions.reading import Reader, ReadOptions
+from memplan.planner.errors import FormatError, ProblemError, counted
+from memplan.planner.formats import memplan_json
+from memplan.planner.model.objects import ObjectsProblem, SharedObject
+from memplan.planner.model.problem import Problem
+from memplan.planner.model.sizes import gap_text, size_text
+from memplan.planner.verify.shared_objects import violations
+
+_SWEEP = 0.6
+"""The share of the time for the exact sweep, before the local search."""
+_LOOKS_PER_S = 500
+"""The clock checks that count as one second of work: a CPU second has 300 to 3,000."""
+_SHOWN = 20
+"""The most objects in the lines for people."""
+_MOST_BUFFERS = 10_000
+"""The most buffers. For this many, the first heuristic, which has no time limit, and the verifier take 1 s of CPU."""
+
+
+class ObjectsAnswer(AnswerOfFile):
+    """Objects and the sum of their bytes, or of the texels of textures: `optimal` where no objects have a smaller sum.
+
+    `ways` is what the ways of other systems need, as far as they can (`by-size`, `in-order`, `flow`, `relay` and more),
+    `by` what found the objects.
+    """
+
+    status: Literal["optimal", "feasible"]
+    total: int
+    lower_bound: int
+    gap: float | None
+    objects: tuple[SharedObject, ...]
+    by: str
+    ways: dict[str, int]
+
+
+def share_objects(wanted: ObjectsProblem, running: Control) -> ObjectsAnswer:
+    """Assign shared objects to buffers: simultaneous buffers get distinct ones, and the sum of sizes is small.
+
+    For memory that cannot be cut by offsets, such as textures of GPUs, which have a width, a height and a kind.
+    """
+    rows = range(len(wanted.buffers))
+    if len(rows) > _MOST_BUFFERS:
+        raise ProblemError(f"buffers: must be at most {_MOST_BUFFERS} for objects, got {len(rows)}")
+    lifetimes = [(each.start, each.end) for each in wanted.buffers]
+    kinds, sides = [wanted.group(i) for i in rows], [wanted.sides(i) for i in rows]
+    with running.watched(_LOOKS_PER_S) as whole, running.child(_SWEEP).watched(_LOOKS_PER_S) as sweep:
+        clocks = partial(_look, whole), partial(_look, sweep)
+        answer = search("objects")(lifetimes, sides, kinds, wanted.ratio, clocks)
+    groups: dict[int, list[int]] = {}
+    for i, k in enumerate(answer.where):
+        groups.setdefault(k, []).append(i)
+    made = tuple(sorted((_object(wanted, members) for members in groups.values()), key=lambda each: -each.amount))
+    total = sum(each.amount for each in made)
+    return ObjectsAnswer(
+        status="optimal" if total == answer.bound else "feasible",
+        total=total,
+        lower_bound=answer.bound,
+        gap=total / answer.bound - 1 if answer.bound else 0.0 if not total else None,
+        objects=made,
+        by=answer.by,
+        ways=dict(answer.ways),
+    )
+
+
+def _look(control: Control) -> bool:
+    """Return True if a search is over, by time or by counted clock checks."""
+    control.spend(1)
+    return control.is_over
+
+
+def _object(problem: ObjectsProblem, members: list[int]) -> SharedObject:
+    (is_texture, kind), sides = problem.group(members[0]), [problem.sides(i) for i in members]
+    width, height = (max(side) for side in zip(*sides, strict=True))
+    size = {"width": width, "height": height} if is_texture else {"size": width}
+    in_time = sorted(members, key=lambda i: problem.buffers[i].start)
+    return SharedObject(**size, kind=kind, buffers=tuple(problem.buffers[i].id for i in in_time))
+
+
+def objects_lines(found: ObjectsAnswer) -> Iterator[str]:
+    """Yield the objects for people, and the results of other methods."""
+    gap = "" if not found.gap else f", gap {gap_text(found.gap)}"
+    bound = f"lower bound {found.lower_bound:,}{gap}, by {found.by}"
+    yield f"{found.status}: {found.total:,} in {len(found.objects):,} objects, {bound}"
+    for each in found.objects[:_SHOWN]:
+        sides = size_text(each.amount) if each.size is not None else f"{each.width:,} x {each.height:,}"
+        kind = "" if each.kind is None else f" of {each.kind}"
+        yield f"{each.amount:,} ({sides}){kind}: {counted(len(each.buffers), 'buffer')}"
+    if len(found.objects) > _SHOWN:
+        yield f"and {counted(len(found.objects) - _SHOWN, 'other')}"
+    for name, amount in sorted(found.ways.items(), key=lambda way: way[1]):
+        more = f", {amount / found.total - 1:.1%} more" if found.total and amount > found.total else ""
+        yield f"{name}: {amount:,}{more}"
+
+
+def read_problem_or_objects(value: object) -> ObjectsProblem | Problem:
+    """Return the problem in a body's field, of pools or of shared objects; raises InputError."""
+    content = object_in(value, "problem", ProblemError)
+    return ObjectsProblem.model_validate(content) if content.get("kind") == "objects" else read_problem_field(content)
+
+
+def _read_file(reader: Reader, data: bytes, name: str, _question: Question) -> ObjectsProblem | Problem:
+    if b'"objects"' in data and memplan_json.recognises(data):
+        with contextlib.suppress(FormatError):
+            content = memplan_json.parse(data)
+            if isinstance(content, dict) and content.get("kind") == "objects":
+                return ObjectsProblem.model_validate(content)
+    return reader.problem(data, name)
+
+
+def _json(problem: ObjectsProblem | Problem) -> Any:
+    if isinstance(problem, Problem):
+        return problem_json(problem)
+    return problem.model_dump(mode="json", exclude_none=True)
+
+
+def _subject(problem: ObjectsProblem | Problem) -> Subject:
+    if isinstance(problem, Problem):
+        return problem_subject(problem)
+    text = problem.model_dump_json(exclude={"name"})
+    return Subject(f"sha256:{sha256(text.encode()).hexdigest()}", problem.name, len(problem.buffers))
+
+
+def objects_refuted(problem: ObjectsProblem, found: ObjectsAnswer) -> str | None:
+    """Return what is wrong with objects that another program made, or None if they are valid."""
+    wrong = next(violations(problem, found.objects), None)
+    is_summed = found.total == sum(each.amount for each in found.objects)
+    return wrong if wrong is not None else None if is_summed else "total: must be the sum of the objects"
+
+
+PROBLEM_OR_OBJECTS: Input[ObjectsProblem | Problem] = Input(
+    "problem",
+    Problem | ObjectsProblem,
+    read_problem_or_objects,
+    _json,
+    "A file: JSON, CSV or a model, or - for standard input.",
+    from_file=_read_file,
+    subject=_subject,
+    reading=ReadOptions,
+)

@@ -1,0 +1,190 @@
+"""The capability `plan`: a pool and an offset for every buffer, with a proof or an honest gap."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Annotated, Any, Literal, cast, overload
+
+from pydantic import BeforeValidator, Field, field_validator
+
+from memplan.questions import search
+from memplan.questions.capability import Capability, Control, SearchOptions
+from memplan.questions.inputs import PLAN, read_plan_field
+from memplan.questions.plan.answers import PLAN_EXITS, lines, plan_status, refuted, write
+from memplan.questions.plan.objects import PROBLEM_OR_OBJECTS, ObjectsAnswer, share_objects
+from memplan.questions.plan.reason import REASON_S, refuse_own_planner, with_reason
+from memplan.planner.errors import OptionError, shown
+from memplan.planner.model.objects import ObjectsProblem
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
+from memplan.planner.model.sizes import Size, gap_text, refuse
+from memplan.solvers.portfolio.options import MAX_TIME_LIMIT_S, SolveOptions
+from memplan.solvers.portfolio.solve import solve
+from memplan.solvers.search.control import silent
+
+_HEAPS = "heaps:"
+_PLANS_AND_DISTANCE = r"([0-9]+)@([0-9]+)"
+
+
+def _number_of_plans(value: object) -> object:
+    """Return the number in a flag's text; a distance has a separate option."""
+    if isinstance(value, str) and (pair := re.fullmatch(_PLANS_AND_DISTANCE, value)):
+        raise refuse(f"must be a number, beside the option distance: plans {pair[1]}, distance {pair[2]}")
+    return int(value) if isinstance(value, str) and re.fullmatch("[0-9]{1,9}", value) else value
+
+
+class PlanOptions(SearchOptions, SolveOptions):
+    """Options of a plan: those of the solve; with an old plan, `accept` is how far above the best peak it may be."""
+
+    heaps: Annotated[Size, Field(ge=1)] | None = Field(
+        None,
+        description="Plan one pool as heaps of at most this size each: as few heaps as possible, and then as few "
+        "bytes.",
+    )
+    least: Literal["buffers", "bytes"] = Field(
+        "buffers", description="With keep, whether few buffers move or few bytes."
+    )
+    plans: Annotated[int, BeforeValidator(_number_of_plans), Field(ge=1, le=1000)] = Field(
+        1, description="Make up to this many plans, if pairs of buffers cost something: the cheapest ones that differ."
+    )
+    distance: Annotated[int, Field(ge=1, le=1_000_000)] = Field(
+        1, description="With plans, each differs from every earlier one in at least this many of the pairs that pay."
+    )
+    explain_s: Annotated[float, Field(ge=0, le=MAX_TIME_LIMIT_S)] = Field(
+        REASON_S, description="Spend at most this part of the time limit on the reason, if nothing fits."
+    )
+
+    @field_validator("profile", mode="before")
+    @classmethod
+    def _refuse_heaps(cls, value: object) -> object:
+        if isinstance(value, str) and value.startswith(_HEAPS):
+            raise refuse(f"must not be heaps, which are an option of their own, as heaps=128MiB, got {shown(value)}")
+        return value
+
+    @property
+    def is_of_one_plan(self) -> bool:
+        """True if the answer is the single plan of a solve, in pools."""
+        return self.heaps is None and self.plans == 1 and self.explain_s == REASON_S
+
+
+@overload
+def plan(
+    problem: Problem,
+    start: Plan | None = None,
+    keep: Plan | None = None,
+    options: PlanOptions = PlanOptions.model_construct(),
+    control: Control = Control(),
+) -> Plan: ...
+
+
+@overload
+def plan(
+    problem: ObjectsProblem, *, options: PlanOptions = PlanOptions.model_construct(), control: Control = Control()
+) -> ObjectsAnswer: ...
+
+
+def plan(
+    problem: Problem | ObjectsProblem,
+    start: Plan | None = None,
+    keep: Plan | None = None,
+    options: PlanOptions = PlanOptions.model_construct(),
+    control: Control = Control(),
+) -> Plan | ObjectsAnswer:
+    """Plan a problem: give every buffer a pool and an offset, and prove that the plan is the best or report the gap.
+
+    Every plan is verified. If nothing fits, the answer says so and gives the reason. With an old plan to `keep`, of
+    this problem or of a similar one, as many buffers as possible stay where that plan has them, at a peak near the best
+    one. A problem of shared objects is answered with objects. `others` has further plans, if several are requested.
+    """
+    if options.plans > 1:
+        _refuse_several(problem, keep, options)
+    if not control.is_local:
+        refuse_own_planner(options.solver)
+    running = control.begun(options)
+    if isinstance(problem, ObjectsProblem):
+        return share_objects(problem, running)
+    if options.heaps is not None:
+        return cast(Plan, search("heaps")(problem, options.heaps, running))
+    if keep is not None:
+        return _kept(problem, keep, options, running)
+
+    def first(share: float) -> Plan:
+        # Counted work is not shared: each search has all of it.
+        limit_s = running.left_s if running.counts_work else share * running.left_s
+        report = None if running.report is silent else lambda progress: running.report(progress.facts())
+        searching = running.searching(keeping_s=running.left_s - limit_s, report=report)
+        answer = solve(problem, options, time_limit_s=limit_s, start=start, control=searching)
+        return with_reason(problem, answer, running, options.explain_s)
+
+    if options.plans == 1:
+        return first(1.0)
+    return cast(Plan, search("differing")(problem, options.plans, options.distance, running, first))
+
+
+def _kept(problem: Problem, old: Plan, options: PlanOptions, running: Control) -> Plan:
+    """Plan again with few moves. If the old plan has no placements, hints serve as the old places."""
+    # Imported here: most problems are new.
+    from memplan.questions.plan.replanning.replan import DEFAULT_EPS, replan
+    from memplan.planner.instance.audit import refuse_other_plan
+
+    options.check()
+    refuse_other_plan(problem, old)
+    # The best plan is searched for, unless any that fits is good.
+    best = {"accept": "fit" if options.accept == "fit" else None}
+    return replan(
+        problem,
+        old if len(old.placements) else None,
+        eps=DEFAULT_EPS if options.accept in (None, "fit") else f"{str(options.accept).removesuffix('%')}%",
+        least=options.least,
+        options=SolveOptions.model_construct(**{**options.fields(*SolveOptions.model_fields), **best}),
+        control=running.searching(),
+    )
+
+
+def _refuse_several(problem: Problem | ObjectsProblem, keep: Plan | None, options: PlanOptions) -> None:
+    """Raise OptionError for several plans together with options that allow only one."""
+    others = {"keep": keep, "profile": options.profile, "heaps": options.heaps}
+    names = [name for name, value in others.items() if value is not None]
+    names += ["shared objects"] if isinstance(problem, ObjectsProblem) else []
+    if names:
+        raise OptionError(f"plans: must be 1 with {names[0]}, got {options.plans}")
+
+
+def progress(event: Mapping[str, Any]) -> str:
+    """Return the best peak, bound and gap for people, or the reason that nothing fits so far."""
+    if "stage" in event:
+        message: str = event["explanation"]["message"]
+        return message
+    peak = "none yet" if event["peak"] is None else f"{event['peak']:,}"
+    gap = "" if event["gap"] is None else f"  gap {gap_text(event['gap'])}"
+    return f"best peak {peak}  bound {event['lower_bound']:,}{gap}  {event['solver']}"
+
+
+KEEP = replace(
+    PLAN,
+    name="keep",
+    help="Move as few buffers as possible away from this old plan. The peak may exceed the best one by "
+    "--accept, 2% by default. The plan may have any form that `verify` takes.",
+    from_json=lambda value: read_plan_field(value, "keep"),
+    required=False,
+    metavar="PLAN",
+    named_by_flag=True,
+)
+
+
+_BUFFERS = [
+    {"id": "conv1", "size": 401408, "start": 0, "end": 3},
+    {"id": "conv2", "size": 200704, "start": 2, "end": 5},
+]
+CAPABILITY: Capability[Any] = Capability(
+    plan,
+    inputs=(PROBLEM_OR_OBJECTS, KEEP),
+    lines=lines,
+    exit_status=plan_status,
+    exits=PLAN_EXITS,
+    check=lambda _question, options: options.check(),
+    progress=progress,
+    refutes=refuted,
+    write=write,
+    example={"problem": {"buffers": _BUFFERS}},
+)

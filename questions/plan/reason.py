@@ -1,0 +1,73 @@
+"""The explanation in a plan when nothing fits, and the solvers that a plan may name."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pydantic_core import to_jsonable_python
+
+from memplan.questions import QUESTIONS
+from memplan.questions.capability import Control
+from memplan.planner.errors import OptionError, shown
+from memplan.planner.model.plan import Plan, with_problem
+from memplan.planner.model.problem import Problem
+from memplan.solvers.reference import table
+
+if TYPE_CHECKING:
+    from memplan.planner.instance.instance import Instance
+
+REASON_S = 2.0
+"""The seconds for an explanation when nothing fits."""
+LEAST_REASON_S = 0.05
+"""With less time left, the explanation of the solve is used."""
+
+
+def check_solver(problem: Problem, instance: Instance, solver: str) -> None:
+    """Raise OptionError for a solver that does not support a problem's features."""
+    # Imported here: a solve checks this itself.
+    from memplan.solvers.portfolio import stages
+    from memplan.solvers.reference import checked
+
+    if problem.equal_use:
+        from memplan.planner.instance.compile import compile_problem
+        from memplan.solvers.formulation.equal_use import EqualPools
+
+        problem = EqualPools(problem).as_one
+        instance = compile_problem(problem)
+    planner = table.find(solver)
+    if planner is None:
+        stages.chosen(instance, solver)
+    else:
+        checked.check_features(problem, instance, planner)
+
+
+def refuse_own_planner(solver: str) -> None:
+    """Raise OptionError for a caller's own planner, whose code no service runs."""
+    if is_own_planner(solver):
+        raise OptionError(f"solver: must not be a planner of your own on a service, got {shown(solver)}")
+
+
+def is_own_planner(solver: str) -> bool:
+    """Return True for the name of a caller's own planner, module:function."""
+    return ":" in solver and not solver.startswith(table.PREFIX)
+
+
+def with_reason(
+    problem: Problem, plan: Plan, running: Control, reason_s: float = REASON_S, *, is_quick: bool = False
+) -> Plan:
+    """Return a plan with a detailed reason if nothing fits and time allows.
+
+    A quick look runs no solver that needs a process of its own.
+    """
+    limit_s = reason_s if running.counted_s is not None else min(reason_s, running.left_s)
+    if plan.status != "infeasible" or running.cancelled.is_set() or limit_s < LEAST_REASON_S:
+        return plan
+    if "explain" not in QUESTIONS:
+        return plan  # with the search's findings
+    # Imported here: most problems fit, and a plan stands on no other question.
+    from memplan.questions.explain.reasons.reasoning import reason_of
+
+    if plan.explanation is not None:
+        running.report({"stage": "infeasible", "explanation": to_jsonable_python(plan.explanation)})
+    explanation = reason_of(problem, plan, running.within(limit_s), is_quick=is_quick)
+    return with_problem(plan.model_copy(update={"explanation": explanation}), problem)

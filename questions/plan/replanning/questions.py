@@ -1,0 +1,73 @@
+"""The questions of a re-plan as problems: limited pool ends, and pinned old places."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+
+from memplan.questions.plan.replanning.old_places import OldPlaces
+from memplan.planner.errors import OptionError, shown
+from memplan.planner.instance.legal_offsets import last_end
+from memplan.planner.model.buffer_table import Bool, column
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
+
+
+def read_eps(value: str | float) -> Fraction:
+    """Read a share of the peak from a number (0.02) or a percentage ("2%"); raises OptionError."""
+    try:
+        text = str(value).strip()
+        eps = Fraction(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+    except (ValueError, ZeroDivisionError):
+        eps = Fraction(-1)
+    if not 0 <= eps <= 1000:
+        raise OptionError(
+            f"eps: must be a part of the peak such as 0.02, or a percentage such as 2%, got {shown(value)}"
+        )
+    return eps
+
+
+def ends_for(problem: Problem, best: Plan, eps: Fraction, *, any_end: bool = False) -> tuple[int, ...]:
+    """Return, in bytes, how far each pool may be filled: as in the best plan, plus the share `eps`.
+
+    Where any plan that fits is good, by the objective or as `any_end` says, that is the end of the pool, if it has one.
+    """
+    ends = []
+    for pool, use in zip(problem.pools, best.pools, strict=True):
+        most = last_end(pool)
+        is_free = (any_end or problem.objective == "fit") and pool.size is not None
+        # Where any plan that fits is good, keeping places comes before peaks.
+        ends.append(most if is_free else min(most, int((use.used or 0) * (1 + eps))))
+    return tuple(ends)
+
+
+def limited(problem: Problem, ends: Sequence[int], best: Plan) -> Problem:
+    """Return the problem with limited pools; if pools cost, buffers stay in those of the best plan."""
+    pools = tuple(pool.model_copy(update={"size": end}) for pool, end in zip(problem.pools, ends, strict=True))
+    limited_problem = problem.model_copy(update={"pools": pools, "objective": "fit"})
+    return limited_problem if problem.objective != "cost" else _in_pools(limited_problem, best)
+
+
+def _in_pools(problem: Problem, best: Plan) -> Problem:
+    """Return the problem with each buffer confined to its pool in a plan."""
+    names = best.placements.pool_names
+    table = problem.buffers
+    choices = (*table.pool_choices, *((name,) for name in names))
+    choice = column(best.placements.pool + len(table.pool_choices))
+    return problem.model_copy(update={"buffers": replace(table, pool_choice=choice, pool_choices=choices)})
+
+
+def pinned(problem: Problem, old: OldPlaces, stays: Bool) -> Problem:
+    """Return the problem with some buffers pinned to their old pools and offsets."""
+    table = problem.buffers
+    choices = (*table.pool_choices, *((pool.name,) for pool in problem.pools))
+    rows = stays.copy()
+    rows[list(table.aliases)] = False  # they lie where their buffers do
+    offset = column(np.where(rows, old.offset, table.offset))
+    choice = column(np.where(rows, old.pool + len(table.pool_choices), table.pool_choice))
+    return problem.model_copy(
+        update={"buffers": replace(table, offset=offset, pool_choice=choice, pool_choices=choices)}
+    )

@@ -1,0 +1,326 @@
+"""Plans for a changed problem that keep old places: few moves, at a peak near the best."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import cached_property
+from importlib import import_module
+
+import numpy as np
+
+from memplan.questions.plan.replanning.fewest_moves import MOST_BUFFERS, EngineLimit, fewest_moves
+from memplan.questions.plan.replanning.old_places import Least, OldPlaces, old_places
+from memplan.questions.plan.replanning.questions import ends_for, limited, pinned, read_eps
+from memplan.planner.bounds.lower_bound import Bound
+from memplan.planner.errors import OptionError, shown
+from memplan.planner.errors.extras import is_installed, missing
+from memplan.planner.instance.compile import compile_problem, lift
+from memplan.planner.instance.instance import Instance
+from memplan.planner.instance.objective import total_cost
+from memplan.planner.lint.problems import lint
+from memplan.planner.model.buffer_table import ABSENT, I64, Bool, column
+from memplan.planner.model.placement_table import PlacementTable
+from memplan.planner.model.plan import KeptPlaces, Plan, StopReason
+from memplan.planner.model.problem import Problem
+from memplan.planner.verify.verifier import verify
+from memplan.solvers.formulation.equal_use import EqualPools, checked
+from memplan.solvers.heuristics.ejection import ENDLESS, FEATURES, Ejector, Places, conflicting
+from memplan.solvers.portfolio.one_search import HARD_STOP, SOONEST_S, OneSearch
+from memplan.solvers.portfolio.options import SolveOptions
+from memplan.solvers.search import to_plan
+from memplan.solvers.search.control import NEVER, Control, Deadline
+from memplan.solvers.search.meanwhile import polled
+from memplan.solvers.search.result import SolveResult
+
+DEFAULT_EPS = 0.02
+_BASE_SHARE, _PINS_S, _EJECTION_S = 0.3, 0.6, 4.0
+"""The share of the time for the best peak, and the limits for a question with pins and for ejection."""
+_TURNS_PER_S = 100
+"""The ejection turns for each second of a limit when work is counted."""
+_NEIGHBOURHOODS, _AROUND = 6, 120
+"""The neighbourhoods searched in large instances, and the buffers of each."""
+
+
+def replan(
+    problem: Problem,
+    old_plan: Plan | None,
+    *,
+    eps: str | float = DEFAULT_EPS,
+    least: Least = "buffers",
+    time_limit_s: float | None = None,
+    options: SolveOptions | None = None,
+    control: Control = Control(),
+) -> Plan:
+    """Plan a problem with as many buffers as possible where an old plan has them; `kept` has their number.
+
+    The peak of each pool is at most (1 + eps) times that of the best plan found; eps is a number or a percentage such
+    as "2%". `least` counts buffers that move, or their bytes. A buffer that the old plan lacks goes to its `hint`, if
+    no old one moves for that; without an old plan, hints count as places of one. The
+    old plan may be for another problem: what is no longer right in it moves. Takes the time limit at the most, by
+    default that of the `options`, which are those of the solve for the best peak: a solver, what is good enough, a
+    seed. Where that is `fit`, pools may be filled to their ends. Where they require the same plan on every machine, the
+    search for few moves counts its work as well. Raises OptionError for a wrong option.
+    """
+    chosen = options or SolveOptions()
+    if time_limit_s is not None:
+        chosen = chosen.model_copy(update={"time_limit_s": time_limit_s})
+    part = read_eps(eps)
+    if least not in ("buffers", "bytes"):
+        raise OptionError(f"least: must be buffers or bytes, got {shown(least)}")
+    if chosen.profile not in (None, "size"):
+        raise OptionError(f"profile: must be size where an old plan is kept, got {shown(chosen.profile)}")
+    findings = {"findings": lint(problem)}
+    if problem.equal_use:
+        pools = EqualPools(problem)
+        one = replan(pools.as_one, pools.start(old_plan), eps=eps, least=least, options=chosen, control=control)
+        one = one.model_copy(update={"kept": pools.kept(one.kept, old_plan)})
+        return checked(problem, pools.plan(one)).model_copy(update=findings)
+    is_free = chosen.deterministic and not control.has_deadline
+    limit_s = max(SOONEST_S, HARD_STOP * chosen.time_limit_s) if is_free else chosen.time_limit_s
+    deadline = control.deadline if control.has_deadline else Deadline.after(limit_s)
+    # Three tenths of the time are for the peak: with a worse peak, keeping buffers is only easier.
+    part_s = _BASE_SHARE * chosen.time_limit_s if is_free else max(0.05, deadline.left_s * _BASE_SHARE)
+    half = replace(control, deadline=NEVER if is_free else deadline.within(part_s))
+    base = OneSearch(problem, chosen.model_copy(update={"time_limit_s": part_s}), half, start=old_plan).finish()
+    if not len(base.plan.placements) or base.bound is None:
+        return base.answer(chosen.deterministic).model_copy(update=findings)
+    ends = ends_for(problem, base.plan, part, any_end=chosen.accept == "fit")
+    question = limited(problem, ends, base.plan)
+    old = old_places(question, old_plan)
+    table = problem.buffers
+    wished = old_places(question, old_plan, has_hints=True) if old_plan and table.has_any(table.hint) else old
+    run = _Replan(problem, question, base, base.bound, old, wished, part, least, deadline, control, chosen).run
+    return run().model_copy(update=findings)
+
+
+@dataclass(eq=False)
+class _Replan:
+    """A re-plan: the best placements so far, their weight, and a lower bound on it.
+
+    `wished` has hints of new buffers beside the old places: of plans that weigh the same, that with more of them.
+    """
+
+    problem: Problem
+    question: Problem
+    base: SolveResult
+    base_bound: Bound
+    old: OldPlaces
+    wished: OldPlaces
+    eps: Fraction
+    least: Least
+    deadline: Deadline
+    control: Control
+    options: SolveOptions
+    best: PlacementTable = field(init=False)
+    weight: int = field(init=False)
+    by: str = field(init=False)
+    bound: int = 0
+    has_pins: bool = False
+    not_tried: str | None = None
+
+    def __post_init__(self) -> None:
+        self.weights = self.old.weights(self.least)
+        self.best, self.weight = self.base.plan.placements, self._weigh(self.base.plan.placements)
+        self.by = self.base.plan.solver or "base"
+        self.is_free = self.options.deterministic and not self.control.has_deadline
+
+    @property
+    def is_over(self) -> bool:
+        """True if the time is over or the re-plan was cancelled."""
+        return self.deadline.left_s <= 0.02 or self.control.cancelled.is_set()
+
+    @property
+    def is_done(self) -> bool:
+        """True if nothing is left to do."""
+        return self.weight <= self.bound or self.is_over
+
+    def _until(self, limit_s: float) -> Deadline:
+        """Return the deadline of a step with a limit; none if work is counted."""
+        return self.deadline if self.options.deterministic else self.deadline.within(limit_s)
+
+    def run(self) -> Plan:
+        """Run the stages in order; return the best plan."""
+        stays, cover = self.old.kept(self.least)
+        self.bound = self._forced + cover.bound
+        if self.wished is not self.old and self._missed(self.best) and not self.is_over:
+            self._plan_with_pins(self.wished.kept(self.least)[0] & (stays | (self.old.offset == ABSENT)), self.wished)
+        if not self.is_done:
+            self._plan_with_pins(stays, self.old)
+        # Ejection ignores the problem's rules: try pins again, without those near changes.
+        if not self.is_done and not self._eject(stays) and not self.has_pins:
+            self._plan_with_pins(stays & ~self.old.near_changes(stays), self.old)
+        if not self.is_done:
+            self._prove()
+        return self._answer()
+
+    def _weigh(self, placements: PlacementTable) -> int:
+        return int(self.weights[self.old.moved(placements)].sum())
+
+    def _offer(self, placements: PlacementTable, by: str) -> None:
+        """Keep placements if they are valid and weigh less than the best."""
+        weight = self._weigh(placements)
+        is_better = (weight, self._missed(placements)) < (self.weight, self._missed(self.best))
+        if is_better and not verify(self.question, Plan(placements=placements)):
+            self.best, self.weight, self.by = placements, weight, by
+
+    def _missed(self, placements: PlacementTable) -> int:
+        return 0 if self.wished is self.old else int(self.wished.moved(placements).sum())
+
+    def _plan_with_pins(self, stays: Bool, places: OldPlaces) -> None:
+        """Find any plan that keeps the given places."""
+        options = self.options.model_copy(update={"accept": "fit", "solver": "auto", "time_limit_s": _PINS_S})
+        control = Control(NEVER if self.is_free else self._until(_PINS_S), self.control.cancelled)
+        plan = OneSearch(pinned(self.question, places, stays), options, control).finish().plan
+        if len(plan.placements):
+            self._offer(plan.placements, "pins")
+            self.has_pins = True
+
+    @cached_property
+    def _forced(self) -> int:
+        """The weight of the buffers whose old places are illegal."""
+        return sum(int(self.weights[i]) for i in self.old.must_move)
+
+    @cached_property
+    def _legal(self) -> I64:
+        """The old offsets that may be kept, in bytes; ABSENT elsewhere."""
+        legal = self.old.offset.copy()
+        legal[list(self.old.must_move)] = ABSENT
+        return column(legal)
+
+    @cached_property
+    def _instance(self) -> Instance:
+        """The question in units that divide the old offsets and the best ones."""
+        return compile_problem(
+            self.question, column(np.concatenate((self._legal[self._legal != ABSENT], self.best.offset)))
+        )
+
+    @cached_property
+    def _homes(self) -> Places:
+        """The legal old places of the instance's buffers, in units; ABSENT where there is none."""
+        here = self._legal[self._instance.source]
+        offset = np.where(here == ABSENT, ABSENT, here // self._instance.unit)
+        return Places(np.maximum(self.old.pool[self._instance.source], 0), column(offset))
+
+    def _places(self, placements: PlacementTable) -> Places:
+        """Return placements, in the problem's order, as places of the instance."""
+        source, unit = self._instance.source, self._instance.unit
+        names = [pool.name for pool in self.question.pools]
+        pools = np.array([names.index(name) for name in placements.pool_names], dtype=np.int64)
+        return Places(pools[placements.pool[source]], placements.offset[source] // unit)
+
+    def _take(self, places: Places, by: str) -> None:
+        self._offer(lift(self.question, self._instance, column(places.pool), column(places.offset)), by)
+
+    def _eject(self, stays: Bool) -> bool:
+        """Improve placements by ejection; return False if the constraints do not allow it."""
+        instance = self._instance
+        if not instance.features <= FEATURES or not instance.is_small_numbered or len(instance) == 0:
+            return False
+        near = conflicting(instance)
+        if near is None:
+            return False
+        homes, weights = self._homes, column(self.weights[instance.source])
+        end = self._until(min(_EJECTION_S, max(0.1, self.deadline.left_s * 0.6)))
+        with polled(lambda: self.is_done or end.left_s <= 0) as flag:
+            ejector = Ejector(instance, homes.pool, homes.offset, weights, near, self.options.seed, flag)
+            turns = int(_TURNS_PER_S * self.options.time_limit_s) if self.options.deterministic else ENDLESS
+            # Pinning has already given a placement that starts from the old one.
+            first = None if self.has_pins else ejector.first(stays[instance.source], turns)
+            first = first or self._places(self.best)
+            self._take(first, "ejection")
+            *_, last = (first, *ejector.better(first, self.bound - self._forced, turns))
+            self._take(last, "ejection")
+        return True
+
+    def _prove(self) -> None:
+        """Find the fewest moves by CP-SAT; for large instances, in neighbourhoods of moved buffers."""
+        if not is_installed("ortools"):
+            self.not_tried = f"the search for the fewest {missing('ortools')}"
+            return
+        try:
+            import_module("ortools.sat.python.cp_model")
+        except ImportError as error:  # highspy was imported before, and has loaded another version of HiGHS
+            self.not_tried = f"the search for the fewest needs ortools, which cannot be loaded beside highspy: {error}"
+            return
+        limit_s = self.options.time_limit_s if self.options.deterministic else self.deadline.left_s
+        if len(self._instance) <= MOST_BUFFERS:
+            self._minimise_by_engine(None, limit_s)
+            return
+        for k in range(_NEIGHBOURHOODS):
+            if self.is_done:
+                return
+            self._minimise_by_engine(self._neighbourhood(k), min(_PINS_S, limit_s))
+
+    def _minimise_by_engine(self, free: I64 | None, limit_s: float) -> None:
+        instance = self._instance
+        weights = column(self.weights[instance.source])
+        with polled(lambda: self.is_over) as flag:
+            start = self._places(self.best)
+            limit = EngineLimit(limit_s, self.options.deterministic, self.options.seed)
+            fewest = fewest_moves(instance, self._homes, weights, start, limit=limit, flag=flag, free=free)
+        if fewest.places is not None:
+            self._take(fewest.places, "cp-sat")
+        # The bound of a neighbourhood holds only for the buffers that were left free in it.
+        if free is None:
+            self.bound = max(self.bound, min(self.weight, self._forced + fewest.bound))
+
+    def _neighbourhood(self, k: int) -> I64:
+        """Return a moved buffer, other moved ones, and those around them, as positions in the instance."""
+        instance = self._instance
+        away = np.flatnonzero(self.old.moved(self.best)[instance.source])
+        middle = (instance.start[instance.first[:-1].clip(max=len(instance.start) - 1)]).astype(np.float64)
+        centre = middle[away[k % len(away)]] if len(away) else 0.0
+        # Buffers that moved come first, whenever they are alive; then buffers nearby.
+        near = np.argsort(np.abs(middle - centre) - 1e9 * np.isin(np.arange(len(instance)), away), kind="stable")
+        return column(near[: len(away) + _AROUND])
+
+    def _answer(self) -> Plan:
+        """Return the plan with the best placements, and with the base plan's bound and proof."""
+        cost = None
+        if self.problem.objective == "cost":
+            exact = compile_problem(self.problem, self.best.offset)
+            places = self.best.pool[exact.source], column(self.best.offset[exact.source] // exact.unit)
+            cost = total_cost(exact, self._pool_numbers(places[0]), places[1])
+        plan = to_plan.found(self.problem, compile_problem(self.problem), self.base_bound, self.best, self.by, cost)
+        moved = self.old.moved(self.best)
+        kept_places = KeptPlaces(
+            eps=float(self.eps),
+            least=self.least,
+            stayed=int((self.old.is_counted & ~moved).sum()),
+            moved=int(moved.sum()),
+            moved_bytes=int(self.problem.buffers.size[moved].sum()),
+            least_moves=min(self.bound, self.weight),
+            proved=self.weight <= self.bound and self._is_of_the_best,
+            peak_without_keeping=self.base.plan.peak,
+            not_tried=self.not_tried,
+        )
+        result = replace(
+            self.base,
+            plan=plan.model_copy(update={"kept": kept_places}),
+            stop_reason=self._stop_reason(kept_places.proved),
+            elapsed_s=self.deadline.passed_s,
+        )
+        return result.answer(self.options.deterministic)
+
+    @property
+    def _is_of_the_best(self) -> bool:
+        """True if the pool ends come from the best plan, or all from pool sizes."""
+        if self.options.accept == "fit" or self.problem.objective == "fit":
+            return all(pool.size is not None for pool in self.problem.pools)
+        return self.base.plan.status == "optimal"
+
+    def _stop_reason(self, is_proved: bool) -> StopReason:
+        """Return why the search ended; with counted work, also whether a clock or a caller ended the base solve."""
+        early = self.base.stop_reason
+        if self.options.deterministic and (early == "time_limit" or early == "cancelled"):
+            return early
+        if is_proved:
+            return "proved"
+        if self.control.cancelled.is_set():
+            return "cancelled"
+        return "time_limit" if self.is_over else "work_limit"
+
+    def _pool_numbers(self, pool: I64) -> I64:
+        names = [each.name for each in self.problem.pools]
+        return column(np.array([names.index(name) for name in self.best.pool_names], dtype=np.int64)[pool])

@@ -1,0 +1,281 @@
+"""The files of questions (problems, models, graphs, operations, plans), with one list of reading options."""
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from shlex import join
+from typing import TYPE_CHECKING, Any, TypeVar
+from warnings import warn
+
+from pydantic import Field, ValidationError
+
+from memplan.questions.reading.adapting import ProblemOptions, adapted, aligned
+from memplan.planner.errors import FormatError, InputError, OptionError, sentences_of_options
+from memplan.planner.formats import memplan_json
+from memplan.planner.instance.canonical import problem_hash
+from memplan.planner.model.finding import Finding
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
+from memplan.planner.model.sizes import UNITS
+from memplan.planner.foreign import reading as importers
+from memplan.planner.foreign.imported import Imported
+from memplan.planner.foreign.model_options import ModelOptions
+
+if TYPE_CHECKING:
+    from memplan.planner.model.application import Application
+    from memplan.planner.model.intervals import Interval
+    from memplan.planner.operations.graph import OperationGraph
+
+M = TypeVar("M")
+A = TypeVar("A")
+NONE = "none"
+"""The word for models that may not run together."""
+OF_PLANS = ("plan", "keep")
+"""The inputs that are plans of a question's problem."""
+
+
+class ReadOptions(ProblemOptions, ModelOptions):
+    """The options for reading a problem: its changes, the meaning of its ends, and how a model is read."""
+
+    inclusive: bool | None = Field(
+        None,
+        description="Whether a buffer is still alive at its end. By default the name of the column in a CSV says so.",
+    )
+
+    @property
+    def interval(self) -> "Interval | None":
+        """The meaning of ends; None if only the file states it."""
+        return None if self.inclusive is None else "closed" if self.inclusive else "half-open"
+
+
+def refuse_files(files: Sequence[str], together: Sequence[str]) -> None:
+    """Raise OptionError if several files lack `together`, or a single one has it."""
+    if len(files) == 1 and together:
+        raise OptionError(f"together: must be given for several files only, got {files[0]}")
+    if (unit := next((each for each in files[1:] if each in UNITS and not Path(each).exists()), None)) is not None:
+        raise OptionError(f"{unit}: must follow its number without a space, as 64{unit}")
+    if (word := next((each for each in files[1:] if each.isalpha() and not Path(each).exists()), None)) is not None:
+        raise OptionError(f"{word}: no such file or directory (write a value with a space in quotes, as '10 s')")
+    if len(files) > 1 and not together:
+        line = f"`memplan {join(['plan', *files, '--together', NONE])}`"
+        raise OptionError(
+            f"together: must be given for several files, got {', '.join(files)}: {line}, or"
+            " --together with the names of those that may run together; an application in JSON says more. With"
+            " -o FOLDER/ and without --together each is planned by itself"
+        )
+
+
+def names_of(paths: Sequence[str]) -> list[str]:
+    """Return a name for each file: the file's own name if it is unique."""
+    names: list[str] = []
+    for path in paths:
+        stem = Path(path).stem
+        names.append(
+            next(each for k in range(1, len(names) + 2) if (each := stem if k == 1 else f"{stem}#{k}") not in names)
+        )
+    return names
+
+
+def joined(problems: Sequence[tuple[str, Problem]], together: Sequence[str]) -> "Application":
+    """Return the application of several files, with models named after them; raises InputError.
+
+    `together` names the models that may run together, as `asr,kws`, or none of them.
+    """
+    # Imported here: few problems are of several models.
+    from memplan.planner.model.application import Application
+
+    models = dict(zip(names_of([path for path, _ in problems]), (problem for _, problem in problems), strict=True))
+    groups = (text for text in together if text != NONE)
+    return Application(models=models, together=tuple(tuple(text.split(",")) for text in groups))
+
+
+def validated(model: type[M], given: Mapping[str, Any]) -> M:
+    """Return options from the given fields; raises OptionError, which names each wrong one."""
+    if not given:  # defaults are valid, and a validator takes longer to build than most plans take
+        return model.model_construct()  # type: ignore[attr-defined,no-any-return]
+    for name in given:
+        about = model.model_fields.get(name)  # type: ignore[attr-defined]
+        if about is not None and about.deprecated:
+            warn(f"{name}: is deprecated {about.deprecation_message}", DeprecationWarning, stacklevel=2)
+    try:
+        return model.model_validate(dict(given))  # type: ignore[attr-defined,no-any-return]  # a WireValue
+    except ValidationError as error:
+        raise OptionError(*sentences_of_options(error, model.model_fields)) from error  # type: ignore[attr-defined]
+
+
+@cache
+def _as_it_is() -> ReadOptions:
+    """Return the options for files read without changes."""
+    return ReadOptions.model_construct()
+
+
+@dataclass(eq=False, repr=False)
+class Reader:
+    """Reads the files of one question, and keeps what they contain besides it.
+
+    `imported` is what was read of a model, `data` and `name` are its file's, `warnings` what readers noticed. Of a plan
+    that a file holds beside its problem, that is the `own_plan`; the `problem_of_plan` is that of a plan which says
+    how its problem is read: one inside of its file, or that a runtime printed of its model. Of a file that is one,
+    `own_graph` is the graph of operations; of several files, `application` is what they are together. Where some of
+    the options are those that a plan remembers, `plain` are those that were given: a problem that has the `plan_hash`
+    without them is read so.
+    """
+
+    options: ReadOptions = field(default_factory=_as_it_is)
+    imported: Imported | None = None
+    data: bytes = b""
+    name: str | None = None
+    warnings: list[Finding] = field(default_factory=list)
+    own_plan: Plan | None = None
+    problem_of_plan: Problem | None = None
+    own_graph: "OperationGraph | None" = None
+    application: "Application | None" = None
+    plain: ReadOptions | None = None
+    plan_hash: str | None = None
+
+    @property
+    def file_name(self) -> str | None:
+        """The name of the file without its folder; None for standard input."""
+        return None if self.name is None or self.name == "-" else Path(self.name).name
+
+    def load(self, name: str | None) -> None:
+        """Import the reader for a file name before its time limit begins."""
+        importers.load(name)
+
+    def problem(self, data: bytes, name: str | None = None) -> Problem:
+        """Return the problem in a file, or of its model or operations; raises InputError."""
+        if self.plain is not None and (problem := self._plain_problem(data, name)) is not None:
+            return problem
+        self.data, self.name = data, name
+        is_model = importers.detect(data, name) is not None
+        if not is_model:
+            self.options.refuse_for_models()
+        elif self.options.inclusive is not None:
+            raise OptionError(
+                "inclusive, half-open: must be given for problems only, as a model's lifetimes are known: leave it out"
+            )
+        problem, self.imported = importers.read_problem(data, name, self.options, self.options.interval)
+        if self.imported is not None:
+            self.warnings += self.imported.warnings
+        elif self.options.inclusive is None:
+            # Imported here: models have their lifetimes from operations.
+            from memplan.planner.lint.problems import closed_ends
+
+            self.warnings += closed_ends(problem, data)
+        if not is_model and self.options.alignment is not None:  # a model's buffers are aligned and padded already
+            problem = aligned(problem, self.options.alignment)
+        if self.options.model_fields_set.isdisjoint(ProblemOptions.model_fields):
+            return problem
+        return adapted(problem, None if self.imported is None else self.imported.operations, self.options)
+
+    def _plain_problem(self, data: bytes, name: str | None) -> Problem | None:
+        """Return the problem read without the plan's options, if that has the plan's hash."""
+        plain, self.plain = self.plain, None
+        remembered, self.options = self.options, plain or self.options
+        with suppress(InputError):  # of a model, whose sizes are only in the plan
+            if problem_hash(problem := self.problem(data, name)) == self.plan_hash:
+                return problem
+        self.options, self.warnings = remembered, []
+        return None
+
+    def graph(self, data: bytes, name: str | None = None) -> "OperationGraph":
+        """Return the graph of operations in a file or model; raises InputError."""
+        # Imported here: few questions are about graphs.
+        from memplan.planner.lint.graphs import made_again
+        from memplan.planner.foreign.model_graph import read_model_graph
+
+        self.data, self.name = data, name
+        graph = read_model_graph(data, name, self.options)
+        self.imported = graph.imported
+        found = () if graph.imported is None else graph.imported.warnings
+        self.warnings += [warning for warning in found if warning not in self.warnings]
+        if graph.imported is None and graph.program is None:
+            self.warnings += made_again(graph.graph)
+        if graph.program is not None and len(graph.program.program.pools) > 1:
+            several = "the file has several memories, which a graph of operations, for another order, counts as one"
+            self.warnings.append(Finding("one-memory", several))
+        return graph.graph
+
+    def plan(self, data: bytes, name: str | None, problem: Problem) -> Plan:
+        """Return the plan of a problem from a file, perhaps the problem's own; raises InputError.
+
+        One that a runtime printed of its model needs that, and is of a problem that it says itself.
+        """
+        # Imported here, and below: few questions come with plans of others.
+        from memplan.questions.reading.plan_files import read_plan
+
+        if data == self.data:
+            return self.plan_inside(problem)
+        if (of := importers.model_of_plan(data)) is None:
+            return read_plan(data, problem, name, self.options)
+        if importers.detect(self.data, self.name) != of:
+            way = f"give that model: `memplan verify MODEL.{of} FILE`"
+            raise FormatError(f"must be a plan of the file before it, got one of a model of {of}; {way}")
+        imported = importers.read_plan_as(data, self.data, self.options)
+        self.problem_of_plan = adapted(imported.problem, None, self.options)
+        assert imported.own_plan is not None  # its reader accepted it, so it has a plan
+        self.warnings += imported.warnings
+        return imported.own_plan
+
+    def plan_inside(self, problem: Problem) -> Plan:
+        """Return the plan inside the file of a problem; raises FormatError if there is none."""
+        from memplan.questions.reading.plan_files import (
+            as_its_own_plan_is_of,
+            pins_as_plan,
+            plan_beside,
+            refuse_unseen,
+            without_pins,
+        )
+
+        if (imported := self.imported) is not None:
+            own = as_its_own_plan_is_of(imported, self.data, self.name, self.options)
+            plan, self.problem_of_plan = own.own_plan, adapted(own.solved_problem, own.operations, self.options)
+            refuse_unseen(own, self.problem_of_plan)
+        elif (
+            plan := plan_beside(memplan_json.parse(self.data) if memplan_json.recognises(self.data) else None)
+        ) is None:
+            plan, self.problem_of_plan = pins_as_plan(problem), without_pins(problem)
+            message = "all buffers are pinned: the offsets are taken as the plan, and nothing as pinned"
+            self.warnings += [] if plan is None else [Finding("all-pinned", message, ())]
+        if plan is not None:
+            return plan
+        peak = None if imported is None else imported.own_peak
+        note = "" if peak is None else f", only that its own plan takes {peak} bytes (see compare)"
+        rule = "plan: must be a file of its own, or be inside the file of the problem, which has no offsets"
+        raise FormatError(f"{rule}{note}: `memplan plan --output plan.json` makes one")
+
+    def settled(self, question: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the inputs of a question, with the plan's own problem if the plan has it."""
+        return question if self.problem_of_plan is None else {**question, "problem": self.problem_of_plan}
+
+
+def with_reading(answer: A, reader: Reader) -> A:
+    """Return an answer with the reader's unknowns; a plan also records its reading options."""
+    changes: dict[str, Any] = {}
+    # Unset options are not dumped, since that would need a complete model.
+    fields = reader.options.model_dump(mode="json", exclude_defaults=True) if reader.options.model_fields_set else {}
+    if isinstance(answer, Plan) and fields:
+        changes["read_with"] = fields
+    unknown = tuple(warning.message for warning in reader.warnings if warning.is_unknown)
+    if unknown and hasattr(answer, "unknown"):
+        changes["unknown"] = unknown
+    return answer.model_copy(update=changes) if changes else answer  # type: ignore[attr-defined]
+
+
+def reading_of_plan(value: object) -> dict[str, Any]:
+    """Return the reading options recorded in a plan's JSON, with the problem's hash as `problem_hash`.
+
+    Nothing for what is no such plan: what is wrong with it, its reader says.
+    """
+    if isinstance(value, bytes):
+        if b'"read_with"' not in value:
+            return {}
+        try:
+            value = memplan_json.parse(value)
+        except InputError:
+            return {}
+    plan = value.get("plan", value) if isinstance(value, Mapping) else {}
+    reading = plan.get("read_with") if isinstance(plan, Mapping) else None
+    return {**reading, "problem_hash": plan.get("problem_hash")} if isinstance(reading, dict) else {}

@@ -1,0 +1,101 @@
+"""Plans in files of any origin: memplan's own, lists of offsets, and plans inside models, dumps and tables."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from memplan.planner import formats
+from memplan.planner.errors import FormatError, shown
+from memplan.planner.formats import memplan_json
+from memplan.planner.model.buffer_table import ABSENT, column
+from memplan.planner.model.placement_table import PlacementTable
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
+from memplan.planner.verify.verifier import verify
+from memplan.planner.foreign import reading as importers
+from memplan.planner.foreign.imported import Imported
+from memplan.planner.foreign.model_options import ModelOptions
+
+
+def read_plan(data: bytes, problem: Problem, name: str | None, options: ModelOptions) -> Plan:
+    """Return the plan of a problem from the bytes of a file; raises InputError.
+
+    It is JSON or CSV, with its problem or alone, a list of offsets, `{"id": offset}` or `[[id, offset], …]`, or what a
+    model or a dump says of its own.
+    """
+    if (kind := importers.detect(data, name)) is not None:
+        own_plan = importers.read_model(data, name, options).own_plan
+        if own_plan is None:
+            raise FormatError(f"must be a plan, got a model or dump ({kind}), which `memplan plan FILE` plans")
+        return own_plan
+    if memplan_json.recognises(data):
+        value = memplan_json.parse(data)
+        if (inside := plan_beside(value)) is not None:
+            return inside
+        is_of_offsets = isinstance(value, dict) and all(isinstance(offset, int) for offset in value.values())
+        rows = list(value.items()) if is_of_offsets else value
+        if isinstance(rows, list):
+            return Plan(placements=_offsets(rows, problem))
+    return formats.read_plan(data, problem, name)
+
+
+def plan_beside(value: object) -> Plan | None:
+    """Return the plan beside a problem in a JSON object; None without one."""
+    if not isinstance(value, dict) or value.keys() != {"problem", "plan"}:
+        return None
+    return Plan.model_validate(value["plan"])
+
+
+def _offsets(rows: list[object], problem: Problem) -> PlacementTable:
+    """Return the placements for a list of offsets in the only pool; ids match as values or as text."""
+    if len(problem.pools) > 1:
+        raise FormatError(f"offsets: must be in one pool, got a problem of {len(problem.pools)}: say each one's pool")
+    by_text: dict[object, int | str] = {str(name): name for name in problem.buffers.ids}
+    ids, offsets = [], []
+    for k, row in enumerate(rows):
+        pair = (row.get("id"), row.get("offset")) if isinstance(row, dict) else row
+        if not isinstance(pair, (list, tuple)) or len(pair) != 2 or not isinstance(pair[0], (int, str)):
+            raise FormatError(f'offsets[{k}]: must be an id and an offset, as ["a", 64], got {shown(row)}')
+        if type(pair[1]) is not int or not 0 <= pair[1] < 2**63:
+            rule = 'must be an id and an offset of at least 0 and below 2^63, as ["a", 64]'
+            raise FormatError(f"offsets[{k}]: {rule}, got {shown(list(pair))}")
+        ids.append(pair[0] if pair[0] in problem.index else by_text.get(str(pair[0]), pair[0]))
+        offsets.append(pair[1])
+    return PlacementTable(tuple(ids), (problem.pools[0].name,), column([0] * len(ids)), column(offsets))
+
+
+def as_its_own_plan_is_of(imported: Imported, data: bytes, name: str | None, options: ModelOptions) -> Imported:
+    """Return a model with views in place or apart, whichever violates its own plan less."""
+    if imported.own_plan is None or options.views == "separate" or not imported.views.aliases:
+        return imported
+    apart = importers.read_model(data, name, options.model_copy(update={"views": "separate"}))
+    return min((imported, apart), key=_wrong)
+
+
+def _wrong(imported: Imported) -> int:
+    return 0 if imported.own_plan is None else len(verify(imported.solved_problem, imported.own_plan))
+
+
+def refuse_unseen(imported: Imported, problem: Problem) -> None:
+    """Raise FormatError for a plan without visible violations if some storages are invisible."""
+    unseen = [finding.message for finding in imported.warnings if finding.rule == "unknown-storage"]
+    if imported.own_plan is not None and unseen and not verify(problem, imported.own_plan):
+        raise FormatError(f"nothing wrong is seen in its plan, which cannot be called valid: {unseen[0]}")
+
+
+def pins_as_plan(problem: Problem) -> Plan | None:
+    """Return a table's pins as a plan; None if a buffer has no pin, or its place is tied."""
+    offset = problem.buffers.offset
+    if len(offset) == 0 or (offset == ABSENT).any() or len(problem.pools) > 1 or problem.buffers.aliases:
+        return None
+    pool = column(np.zeros(len(offset)))
+    return Plan(placements=PlacementTable(problem.buffers.ids, (problem.pools[0].name,), pool, column(offset)))
+
+
+def without_pins(problem: Problem) -> Problem:
+    """Return a problem without pins, for a table whose offsets are a plan."""
+    table = problem.buffers
+    free = column(np.full(len(table), ABSENT))
+    return problem.model_copy(update={"buffers": replace(table, offset=free)})

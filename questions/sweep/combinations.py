@@ -1,0 +1,406 @@
+"""The capability `sweep`: costs and peaks for combinations of pool sizes, alignments and changes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import product
+from math import prod
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, Discriminator, Field, Tag, TypeAdapter, ValidationError
+from pydantic.json_schema import SkipJsonSchema
+
+from memplan.questions.capability import (
+    Answer,
+    AnswerOfFile,
+    Capability,
+    ChartView,
+    Control,
+    SearchOptions,
+    Seconds,
+    silent,
+)
+from memplan.questions.inputs import EXAMPLE, PLAN, PROBLEM, read_plan_field
+from memplan.questions.inputs.extent import Extent
+from memplan.questions.inputs.question import Input, Question
+from memplan.questions.plan.plan import PlanOptions, plan
+from memplan.questions.reading.adapting import aligned
+from memplan.questions.sweep.grid import (
+    CHANGES,
+    MOST_COMBINATIONS,
+    MOST_SIZES,
+    Change,
+    SweepPoint,
+    informed,
+    plans_by_size,
+    refuse_unknown,
+    with_changes,
+)
+from memplan.planner.errors import OptionError, sentences, shown
+from memplan.planner.model.plan import Plan, PoolUse, Status, StopReason
+from memplan.planner.model.problem import Problem
+from memplan.planner.model.rows import MAX_BYTES, Alignment, Bytes, Name, WireValue, as_tuple
+from memplan.planner.model.sizes import parse_size, refuse, size_text
+from memplan.solvers.portfolio.options import SolveOptions
+
+SizesOf = Mapping[str, range | tuple[int, ...]]
+"""The sizes of each swept pool, in bytes."""
+_REPORT_AFTER = 20
+"""The number of combinations between two progress reports, if there are many."""
+_NOTED_PART = 20
+"""The least time between noted answers, as a multiple of the time that noting took."""
+_FORM = "[NAME=]FROM:TO:STEP, as in sram=128KiB:1MiB:64KiB"
+
+
+class SizeRange(WireValue):
+    """The sizes from `first` in equal steps up to `last`, in bytes; `last` is included if a step reaches it."""
+
+    first: Bytes
+    last: Bytes
+    step: Annotated[int, Field(gt=0, le=MAX_BYTES)]
+
+
+SizeList = Annotated[tuple[Bytes, ...], BeforeValidator(as_tuple), Field(min_length=1, max_length=MOST_SIZES)]
+
+
+def _kind_of_sizes(value: object) -> str | None:
+    return "range" if isinstance(value, dict | SizeRange) else "list" if isinstance(value, list | tuple) else None
+
+
+_RULE = "must be a list of numbers of bytes, as [65536, 131072], or an object with first, last and step"
+_RangeOrList = Annotated[
+    Annotated[SizeRange, Tag("range")] | Annotated[SizeList, Tag("list")],
+    Discriminator(_kind_of_sizes, custom_error_type="rule", custom_error_message=_RULE),
+]
+Sizes = Annotated[dict[Name, _RangeOrList], Field(min_length=1)]
+_SIZES: TypeAdapter[dict[str, SizeRange | tuple[int, ...]]] = TypeAdapter(Sizes)
+
+
+def _bytes(value: object) -> object:
+    """Return the numbers of bytes in texts such as `16` or `16,64`."""
+    values = [value] if isinstance(value, (int, str)) else value
+    if not isinstance(values, (list, tuple)):
+        return value
+    if not all(isinstance(each, (int, str)) for each in values):
+        return tuple(values)
+    parts = [part for each in values for part in (each.split(",") if isinstance(each, str) else [each])]
+    try:
+        return tuple(dict.fromkeys(parse_size(part) if isinstance(part, str) else part for part in parts))
+    except ValueError as error:
+        raise refuse(str(error)) from None
+
+
+class SweepOptions(SearchOptions, SolveOptions):
+    """Options of a sweep: those of each plan, and the seconds for each."""
+
+    each_s: Seconds = Field(1.0, description="Spend at most this part of the time limit on each combination.")
+    alignments: Annotated[tuple[Alignment, ...], BeforeValidator(_bytes)] = Field(
+        (), description="Also try these alignments of all buffers, each combined with everything else."
+    )
+    repetitions: Annotated[int, Field(ge=1, le=100)] = Field(
+        1, description="Plan each combination this many times with other seeds, unless a plan is proved to be the best."
+    )
+
+
+class SweepRow(Answer):
+    """One combination, its plan's quality, and its use in bytes; `size` if a single pool is swept.
+
+    `alignment` and `changes` are those of the combination, where some are swept.
+    """
+
+    size: int | None = None
+    sizes: dict[str, int]
+    alignment: int | None = Field(None, exclude_if=lambda alignment: alignment is None)
+    changes: tuple[Change, ...] = Field((), exclude_if=lambda changes: not changes)
+    status: Status
+    stop_reason: StopReason | None
+    cost: float | None
+    cost_lower_bound: float | None
+    peak: int | None
+    lower_bound: int | None
+    pools: tuple[PoolUse, ...]
+    solver: str | None
+    reproducible: bool | None
+
+    def problem_of(self, problem: Problem) -> Problem:
+        """Return the problem planned for a point, made from the swept one."""
+        changed = _changed(problem, self.alignment, self.changes)
+        return changed.with_capacity(self.sizes) if self.sizes else changed
+
+
+class Sweep(AnswerOfFile):
+    """The number of combinations, and the points planned in time; sizes vary fastest, then changes, then alignments.
+
+    `plans` are those of the points; None where the answer came from a service.
+    """
+
+    combinations: int
+    points: tuple[SweepRow, ...]
+    plans: SkipJsonSchema[tuple[Plan, ...] | None] = Field(None, exclude=True)
+
+
+def sweep(
+    problem: Problem,
+    sizes: SizesOf | None = None,
+    changes: Sequence[Sequence[Change | Mapping[str, Any]]] = (),
+    start: Plan | None = None,
+    options: SweepOptions = SweepOptions(),
+    control: Control = Control(),
+) -> Sweep:
+    """Plan a problem for many sizes of its pools, alignments and changes, and show what each of them is worth.
+
+    If no pool of a combination is smaller than in another one, its plan is no worse. There may be 1,000 sizes. Changes
+    are a list of lists, such as [[{"buffer": "a", "fields": {"size": 32}}, {"buffer": "a"}]], whose second change
+    drops the buffer. Each combination makes one change from each list, and there may be 10,000 combinations. If a plan
+    of the problem is given, searches start from it: where it is valid for a combination with one pool, the peak is no
+    higher than that of this plan.
+    """
+    running, sizes, changes = control.begun(options), sizes or {}, CHANGES.from_json(changes)
+    if wrong := [name for name, values in sizes.items() if not isinstance(values, Iterable)]:
+        raise OptionError(f"sizes: must have a list for each pool, as [65536, 131072], got none for {shown(wrong[0])}")
+    combinations = _count(sizes, changes, options)
+    rows: list[SweepRow] = []
+    plans: list[Plan] = []
+    noted_until = 0.0
+
+    def note(found: Sequence[SweepPoint]) -> None:
+        """Note the points so far, if that takes only a small part of the time."""
+        nonlocal noted_until
+        if running.note is not None and (began := time.monotonic()) >= noted_until:
+            more = [_row(point, tuple(sizes), alignment, chosen) for point in found]
+            planned = (*plans, *(point.plan for point in found))
+            running.note(Sweep(combinations=combinations, points=(*rows, *more), plans=planned))
+            noted_until = time.monotonic() + _NOTED_PART * (time.monotonic() - began)
+
+    report_after = 1 if combinations <= MOST_SIZES else _REPORT_AFTER
+
+    def plan_one(sized: Problem, smaller: Plan | None) -> Plan:
+        return _planned(sized, smaller or start, options, running)
+
+    for alignment, chosen in product(options.alignments or (None,), product(*changes)):
+        changed, points = _changed(problem, alignment, chosen), list[SweepPoint]()
+        for point in plans_by_size(changed, sizes, plan_one) if sizes else [SweepPoint((), plan_one(changed, None))]:
+            points.append(point)
+            if (done := len(rows) + len(points)) % report_after == 0:
+                running.report({"done": done, "combinations": combinations})
+            note(points)
+            if _is_over(running):
+                break
+        points_ = informed(points) if sizes else points
+        plans += [point.plan for point in points_]
+        rows += [_row(point, tuple(sizes), alignment, chosen) for point in points_]
+        if _is_over(running):
+            break
+    return Sweep(combinations=combinations, points=tuple(rows), plans=tuple(plans))
+
+
+def _count(sizes: SizesOf, changes: Sequence[Sequence[Change]], options: SweepOptions) -> int:
+    """Return the number of combinations; raises OptionError for none or too many."""
+    if not sizes and not changes and not options.alignments:
+        raise OptionError(
+            "sizes, changes, alignments: one of them is required, got none: "
+            'as {"sizes": {"sram": [131072, 1048576]}}, or `--size 128KiB:1MiB:64KiB`'
+        )
+    count = prod(len(set(values)) for values in sizes.values()) * prod(map(len, changes))
+    count *= len(options.alignments) or 1
+    if count > MOST_COMBINATIONS:
+        raise OptionError(f"sweep: must have at most {MOST_COMBINATIONS} combinations, got {count}")
+    return count
+
+
+def _changed(problem: Problem, alignment: int | None, changes: Sequence[Change]) -> Problem:
+    changed = with_changes(problem, changes)
+    return changed if alignment is None else aligned(changed, alignment)
+
+
+def _planned(problem: Problem, start: Plan | None, options: SweepOptions, running: Control) -> Plan:
+    """Return the best plan of all repetitions, with consecutive seeds."""
+    best: Plan | None = None
+    for k in range(options.repetitions):
+        control = replace(running.within(options.each_s), report=silent)
+        fields = options.fields(*SolveOptions.model_fields)
+        chosen = {"seed": options.seed + k, "time_limit_s": control.left_s, "explain_s": 0}
+        answer = plan(problem, start, options=PlanOptions.model_construct(**fields | chosen), control=control)
+        best = answer if best is None else min(best, answer, key=_rank)
+        if best.status in ("optimal", "infeasible"):
+            break
+    assert best is not None, "there is one repetition at least"
+    return best
+
+
+def _rank(plan: Plan) -> tuple[bool, float, float]:
+    return plan.peak is None, plan.cost or 0.0, float(plan.peak or 0)
+
+
+def _is_over(running: Control) -> bool:
+    return running.deadline.left_s <= 0 or running.cancelled.is_set()
+
+
+def _row(point: SweepPoint, pools: Sequence[str], alignment: int | None, changes: tuple[Change, ...]) -> SweepRow:
+    size = point.sizes[0] if len(pools) == 1 else None
+    sizes = dict(zip(pools, point.sizes, strict=True))
+    return SweepRow.of(point.plan, size=size, sizes=sizes, alignment=alignment, changes=changes)
+
+
+def lines(found: Sweep) -> Iterator[str]:
+    """Yield the rows of a table for people, without empty columns."""
+    if found.points:
+        rows = list(_cells(found.points))
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        for row in rows:
+            yield "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+    if len(found.points) < found.combinations:
+        yield f"{len(found.points):,} of {found.combinations:,} combinations were planned in time"
+
+
+def _cells(points: Sequence[SweepRow]) -> Iterator[list[str]]:
+    is_priced = any(point.cost is not None for point in points)
+    priced = ["cost", "at least"] if is_priced else []
+    first = points[0]
+    yield [
+        *(f"size of {_in_line(pool)}" for pool in first.sizes),
+        *(["alignment"] if first.alignment else []),
+        *(["changes"] if first.changes else []),
+        "status",
+        *priced,
+        *(f"{_in_line(use.name)} used" for use in first.pools),
+    ]
+    for point in points:
+        costs = (point.cost, point.cost_lower_bound) if is_priced else ()
+        yield [
+            *map(size_text, point.sizes.values()),
+            *([f"{point.alignment:,}"] if point.alignment else []),
+            *([", ".join(change.text for change in point.changes)] if point.changes else []),
+            point.status,
+            *("" if cost is None else f"{cost:,.12g}" for cost in costs),
+            *("" if use.used is None else f"{use.used:,}" for use in point.pools),
+        ]
+
+
+def _check(question: Question, options: SweepOptions) -> None:
+    """Refuse too many combinations, unknown names, and an invalid first combination; raises InputError."""
+    changes = question.get("changes", ())
+    _count(question.get("sizes", {}), changes, options)
+    refuse_unknown(question["problem"], [change for axis in changes for change in axis])
+    with_changes(question["problem"], [axis[0] for axis in changes])
+
+
+def _in_line(name: str) -> str:
+    return name if name.isprintable() else shown(name)
+
+
+def _sizes_field(value: object) -> SizesOf:
+    try:
+        size_list = _SIZES.validate_python(value)
+    except ValidationError as error:
+        raise OptionError(*sentences(error, ("sizes",))) from error
+    sizes: SizesOf = {
+        name: its if isinstance(its, tuple) else range(its.first, its.last + 1, its.step)
+        for name, its in size_list.items()
+    }
+    for name, its in sizes.items():
+        if not len(its):
+            raise OptionError(f"sizes.{name}: must not end below where it starts")
+    if (count := prod(map(len, sizes.values()))) > MOST_SIZES:
+        raise OptionError(f"sizes: must have at most {MOST_SIZES} combinations, got {count}")
+    return sizes
+
+
+def _sizes_json(sizes: SizesOf) -> dict[str, Any]:
+    return {
+        name: list(its) if isinstance(its, tuple) else {"first": its.start, "last": its.stop - 1, "step": its.step}
+        for name, its in sizes.items()
+    }
+
+
+def read_sizes(texts: tuple[str, ...], question: Question) -> SizesOf:
+    """Read `NAME=FROM:TO:STEP` for each pool; TO is included if a step reaches it. Raises OptionError.
+
+    The name may be left out where there is one pool.
+    """
+    sizes: dict[str, range] = {}
+    for text in texts:
+        name, its = _pool_and_sizes(text, [pool.name for pool in question["problem"].pools])
+        if name in sizes:
+            raise OptionError(f"size: must be given once for each pool, got {shown(name)} again")
+        sizes[name] = its
+    if (count := prod(map(len, sizes.values()))) > MOST_SIZES:
+        raise OptionError(f"size: must have at most {MOST_SIZES} combinations, got {count}")
+    return sizes
+
+
+def _pool_and_sizes(text: str, names: Sequence[str]) -> tuple[str, range]:
+    name, equals, sizes = text.rpartition("=")
+    parts = sizes.split(":")
+    if len(parts) != 3 or (equals and not name):
+        raise OptionError(f"size: must be {_FORM}, got {shown(text)}")
+    if not equals and len(names) > 1:
+        raise OptionError(f"size: must name its pool where there are several, as {_FORM}, got {shown(text)}")
+    if equals and name not in names:
+        raise OptionError(f"size: must name a pool of the problem ({', '.join(names)}), got {shown(name)}")
+    return name or names[0], _range(*parts)
+
+
+def _range(first: str, last: str, step: str) -> range:
+    try:
+        low, high, width = map(parse_size, (first, last, step))
+    except ValueError as error:
+        raise OptionError(f"size: {error}") from None
+    if width == 0:
+        raise OptionError(f"size: must go in steps of at least 1 byte, got {shown(step)}")
+    if high < low:
+        meant = f"(did you mean {last}:{first}:{step}?)"
+        raise OptionError(f"size: must not end below {shown(first)}, where it starts, got {shown(last)} {meant}")
+    if (high - low) // width >= MOST_SIZES:
+        raise OptionError(f"size: must have at most {MOST_SIZES} sizes, got {(high - low) // width + 1}")
+    return range(low, high + 1, width)
+
+
+def _sizes_extent(value: object) -> Extent:
+    """Return the extent of sizes; raises OptionError if they exceed the limit of combinations."""
+    fields = value if isinstance(value, dict) else {}
+    count = max((len(its) for its in fields.values() if isinstance(its, list)), default=0)
+    for what, many in (("pools", len(fields)), ("sizes", count)):
+        if many > MOST_SIZES:
+            raise OptionError(f"sizes: must have at most {MOST_SIZES} {what}, got {many}")
+    return Extent(len(fields) + count)
+
+
+SIZES = Input[SizesOf](
+    "sizes",
+    Sizes,
+    _sizes_field,
+    _sizes_json,
+    "The sizes of a pool as first, last and step: 128KiB:1MiB:64KiB. Repeat it for several pools.",
+    from_text=read_sizes,
+    extent=_sizes_extent,
+    required=False,
+    metavar="[NAME=]FROM:TO:STEP",
+)
+START = replace(
+    PLAN,
+    name="start",
+    help="A plan of the problem from which all searches start.",
+    from_json=lambda value: read_plan_field(value, "start"),
+    required=False,
+    named_by_flag=True,
+)
+_POOLS = [{"name": "sram", "size": 64}, {"name": "dram", "cost": 1}]
+CAPABILITY = Capability(
+    sweep,
+    inputs=(PROBLEM, SIZES, CHANGES, START),
+    lines=lines,
+    check=_check,
+    exit_status=lambda found: 0 if any(point.status in ("optimal", "feasible") for point in found.points) else 1,
+    exits={0: "there is a plan for some combination", 1: "nothing fits in any"},
+    status=lambda _: "done",
+    example={
+        "problem": EXAMPLE | {"pools": _POOLS, "objective": "cost"},
+        "sizes": {"sram": {"first": 0, "last": 128, "step": 64}},
+        "changes": [[{"buffer": "conv1", "fields": {"size": 32}}, {"buffer": "conv1"}]],
+        "options": {"alignments": [1, 16]},
+    },
+    view=ChartView("size", "peak", ("size", "peak"), is_planned=True),
+)

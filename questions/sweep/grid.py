@@ -1,0 +1,200 @@
+"""A problem with other values of its fields, or with many pool sizes, to show the worth of each change."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from math import prod
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError
+
+from memplan.questions.inputs.extent import Extent
+from memplan.questions.inputs.question import Input
+from memplan.planner.errors import OptionError, sentences, shown
+from memplan.planner.formats import memplan_json
+from memplan.planner.model.entries import entries_among
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem, with_fields
+from memplan.planner.model.rows import Buffer, Id, Name, WireValue, as_tuple
+
+MOST_SIZES = 1000
+"""The most combinations of sizes in a sweep."""
+
+
+@dataclass(frozen=True)
+class SweepPoint:
+    """The plan for one combination of sizes in bytes, one for each swept pool in order."""
+
+    sizes: tuple[int, ...]
+    plan: Plan
+
+
+def plans_by_size(
+    problem: Problem, sizes: Mapping[str, Iterable[int]], plan_one: Callable[[Problem, Plan | None], Plan]
+) -> Iterator[SweepPoint]:
+    """Yield a plan for each combination of pool sizes, from the smallest up, the last pool varying fastest.
+
+    None is worse than one whose pools are all as small or smaller: `plan_one(problem, start)` plans a problem, no worse
+    than the plan `start`, which is right for smaller pools and so for it. Raises OptionError for a pool that the
+    problem does not have, for no pool, and for more than MOST_SIZES combinations.
+    """
+    axes = [sorted(set(values)) for values in sizes.values()]
+    if not sizes or prod(map(len, axes)) > MOST_SIZES:
+        raise OptionError(f"sweep: must have 1 to {MOST_SIZES} combinations of sizes, got {_count(axes)}")
+    plans: dict[tuple[int, ...], Plan] = {}
+    for place in product(*(range(len(axis)) for axis in axes)):
+        chosen = tuple(axis[k] for axis, k in zip(axes, place, strict=True))
+        # A plan for a smaller size fits a larger one, so costs never rise with the size.
+        starts = [plans[below] for below in _steps(place, -1) if below in plans and is_found(plans[below])]
+        start = min(starts, key=lambda plan: tuple(value or 0 for value in _score(plan)), default=None)
+        plans[place] = plan_one(with_sizes(problem, dict(zip(sizes, chosen, strict=True))), start)
+        yield SweepPoint(chosen, plans[place])
+
+
+def _count(axes: Sequence[Sequence[int]]) -> int:
+    return prod(map(len, axes)) if axes else 0
+
+
+def _steps(place: tuple[int, ...], by: int) -> Iterator[tuple[int, ...]]:
+    """Yield the neighbours one step away along one axis."""
+    for axis in range(len(place)):
+        yield (*place[:axis], place[axis] + by, *place[axis + 1 :])
+
+
+def with_sizes(problem: Problem, sizes: Mapping[str, int]) -> Problem:
+    """Return the problem with other sizes of some pools; raises OptionError for an unknown pool."""
+    names = [row.name for row in problem.pools]
+    for pool in sizes:
+        if pool not in names:
+            raise OptionError(f"sweep: must name a pool of the problem ({', '.join(names)}), got {shown(pool)}")
+    return problem.with_capacity(sizes)
+
+
+def informed(points: Sequence[SweepPoint]) -> list[SweepPoint]:
+    """Return the points with bounds from larger sizes: a plan that is optimal there is optimal here, too.
+
+    So the bound on the cost for a size is never below that for a larger one, and a plan that is no worse than the
+    best one for a larger size is optimal.
+    """
+    axes = [sorted(set(values)) for values in zip(*(point.sizes for point in points), strict=True)]
+    plans: dict[tuple[int, ...], Plan] = {}
+    # From the largest down: a bound for a size holds for all smaller ones.
+    for point in reversed(points):
+        place = tuple(axis.index(size) for axis, size in zip(axes, point.sizes, strict=True))
+        plans[place] = point.plan
+        for above in _steps(place, 1):
+            if above in plans:
+                plans[place] = _informed_by(plans[above], plans[place])
+    return [SweepPoint(point.sizes, plan) for point, plan in zip(points, reversed(plans.values()), strict=True)]
+
+
+def _informed_by(larger: Plan, plan: Plan) -> Plan:
+    # Costs of the one are bounded among plans with no more of the last pool.
+    if plan.profile == "balanced" or plan.weighted is not None:
+        return plan
+    if plan.cost is not None and larger.cost_lower_bound is not None:
+        bound = max(larger.cost_lower_bound, plan.cost_lower_bound or 0.0)
+        plan = plan.model_copy(update={"cost_lower_bound": min(bound, plan.cost)})
+    if plan.status != "feasible" or larger.status != "optimal" or _score(plan) != _score(larger):
+        return plan
+    bounds = zip(plan.pools, larger.pools, strict=True)
+    pools = tuple(use.model_copy(update={"lower_bound": its.lower_bound}) for use, its in bounds)
+    proved = {"status": "optimal", "lower_bound": larger.lower_bound, "gap": 0.0, "proof": larger.proof, "pools": pools}
+    return plan.model_copy(update=proved)
+
+
+def _score(plan: Plan) -> tuple[float | None, ...]:
+    return plan.cost, *(use.used for use in reversed(plan.pools))
+
+
+def is_found(plan: Plan) -> bool:
+    """Return True if a plan places anything."""
+    return plan.status in ("optimal", "feasible")
+
+
+MOST_COMBINATIONS = 10_000
+"""The most combinations of a sweep, and thus the most changes."""
+
+
+class Change(WireValue):
+    """One change: new values for `fields` of a buffer or pool; without `fields`, the buffer is dropped."""
+
+    buffer: Id | None = Field(None, exclude_if=lambda name: name is None)
+    pool: Name | None = Field(None, exclude_if=lambda name: name is None)
+    fields: dict[str, Any] | None = Field(None, exclude_if=lambda fields: fields is None)
+
+    @property
+    def text(self) -> str:
+        """Return the change in words."""
+        name = self.pool if self.buffer is None else self.buffer
+        if self.fields is None:
+            return f"without {name}"
+        return " ".join(f"{name}.{field}={value}" for field, value in self.fields.items())
+
+
+Axis = Annotated[tuple[Change, ...], BeforeValidator(as_tuple), Field(min_length=1)]
+Grid = Annotated[tuple[Axis, ...], BeforeValidator(as_tuple)]
+_GRID: TypeAdapter[tuple[tuple[Change, ...], ...]] = TypeAdapter(Grid)
+
+
+def with_changes(problem: Problem, changes: Sequence[Change]) -> Problem:
+    """Return the problem after some changes, without the entries of dropped buffers.
+
+    Raises OptionError for changes of what does not exist, and ProblemError where one makes the problem wrong.
+    """
+    if not changes:
+        return problem
+    refuse_unknown(problem, changes)
+    rows = {row.id: dict(row) for row in problem.buffers}
+    pools = {row.name: dict(row) for row in problem.pools}
+    gone: set[int | str] = set()
+    for change in changes:
+        if change.pool is not None:
+            pools[change.pool] |= change.fields or {}
+        elif change.buffer is not None and change.fields is None:
+            gone.add(change.buffer)
+        elif change.buffer is not None:
+            rows[change.buffer] |= change.fields or {}
+    buffers = [Buffer.model_validate(row) for name, row in rows.items() if name not in gone]
+    return with_fields(problem, buffers=buffers, pools=[*pools.values()], **entries_among(problem, rows.keys() - gone))
+
+
+def refuse_unknown(problem: Problem, changes: Sequence[Change]) -> None:
+    """Raise OptionError for changes to unknown objects."""
+    for change in changes:
+        if (change.buffer is None) == (change.pool is None):
+            raise OptionError("change: must name a buffer or a pool")
+        if change.buffer is not None and change.buffer not in problem.index:
+            raise OptionError(f"change: must name a buffer of the problem, got {shown(change.buffer)}")
+        if change.pool is not None and change.pool not in problem.pool_index:
+            raise OptionError(f"change: must name a pool of the problem, got {shown(change.pool)}")
+
+
+def _changes_field(value: object) -> tuple[tuple[Change, ...], ...]:
+    try:
+        return _GRID.validate_python(value)
+    except ValidationError as error:
+        raise OptionError(*sentences(error, ("changes",))) from error
+
+
+def _extent(value: object) -> Extent:
+    """Return the extent of changes; raises OptionError if there are more than combinations can use."""
+    count = sum(len(axis) for axis in value if isinstance(axis, list)) if isinstance(value, list) else 0
+    if count > MOST_COMBINATIONS:
+        raise OptionError(f"changes: must be at most {MOST_COMBINATIONS}, got {count}")
+    return Extent(count)
+
+
+CHANGES = Input(
+    "changes",
+    Grid,
+    _changes_field,
+    lambda grid: _GRID.dump_python(grid, mode="json"),
+    "A JSON file with lists of changes. Each combination makes one change of every list.",
+    from_file=lambda _reader, data, _name, _question: _changes_field(memplan_json.parse(data)),
+    extent=_extent,
+    required=False,
+    named_by_flag=True,
+)

@@ -1,0 +1,112 @@
+"""A plan's problem solved again with the same options, and the two answers compared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any, Literal
+
+from pydantic import Field, ValidationError
+
+from memplan.questions.capability import Answer, Control
+from memplan.questions.plan.reason import with_reason
+from memplan.planner.errors import OptionError, PlanError, sentences
+from memplan.planner.formats.memplan_json import write_plan
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
+from memplan.solvers.portfolio.options import MAX_TIME_LIMIT_S, SolveOptions
+from memplan.solvers.portfolio.solve import solve
+from memplan.solvers.search.control import Deadline
+
+Same = Literal["bytes", "peak", "nothing"]
+"""What two answers have in common: all bytes; peak, status and cost; or not even these."""
+_WORDS = {"bytes": "the same bytes", "peak": "another plan of the same peak", "nothing": "another peak"}
+
+
+class Again(Answer):
+    """A second answer compared with the first: what agrees, and `peak` and `status` of both.
+
+    `version_before` is that of memplan where it was another one, `disturbed_by` why the first answer is not
+    `reproducible`, None where it was not deterministic.
+    """
+
+    same: Same
+    reproducible: bool
+    disturbed_by: str | None
+    peak_before: int | None
+    peak: int | None
+    status_before: str
+    status: str
+    stop_reason: str | None
+    version_before: str | None = Field(None, exclude_if=lambda version: version is None)
+    plan: Plan | None = Field(None, exclude_if=lambda plan: plan is None)
+
+
+def solved_again(problem: Problem, plan: Plan, running: Control) -> Again:
+    """Solve a plan's problem again, by the options recorded in it, or else by the defaults.
+
+    What was reproducible may take as long as it needs, unless the call has a deadline. Raises OptionError for a plan
+    that keeps places of another one, and PlanError for options that are none.
+    """
+    if plan.kept is not None:
+        raise OptionError("again: must be of a plan that keeps no places of another, which is not in it")
+    options = _options_of(plan)
+    deadline = running.deadline
+    if not options.deterministic:
+        deadline = deadline.within(options.time_limit_s)
+    elif deadline.left_s > MAX_TIME_LIMIT_S:  # this machine may be slower or busier
+        deadline = Deadline.after(MAX_TIME_LIMIT_S)
+    fields: dict[str, Any] = {name: getattr(options, name) for name in SolveOptions.model_fields}
+    best_plan = solve(problem, **fields, control=Control(deadline, running.cancelled))
+    if plan.explanation is not None and plan.explanation.kind is not None:
+        counted_s = options.time_limit_s if options.deterministic else None
+        best_plan = with_reason(problem, best_plan, replace(running, deadline=deadline, counted_s=counted_s))
+    before, now = _comparable(plan), _comparable(best_plan)
+    same: Same = "bytes" if write_plan(now, problem) == write_plan(before, problem) else "nothing"
+    if same != "bytes" and _value(now) == _value(before):
+        same = "peak"
+    return Again(
+        same=same,
+        reproducible=plan.reproducible is True,
+        disturbed_by=plan.disturbed_by,
+        peak_before=plan.peak,
+        peak=best_plan.peak,
+        status_before=plan.status,
+        status=best_plan.status,
+        stop_reason=best_plan.stop_reason,
+        version_before=plan.version if plan.version != best_plan.version else None,
+        plan=now,
+    )
+
+
+def _options_of(plan: Plan) -> SolveOptions:
+    try:
+        return SolveOptions.model_validate(plan.options or {})
+    except (ValidationError, OptionError) as error:
+        texts = error.sentences if isinstance(error, OptionError) else sentences(error)
+        raise PlanError(*(f"plan.options.{sentence}" for sentence in texts)) from error
+
+
+def _comparable(plan: Plan) -> Plan:
+    """Return a plan without its elapsed time, certificate, and findings."""
+    uncertified = {
+        name: None if part is None else part.model_copy(update={"certificate": None})
+        for name, part in (("proof", plan.proof), ("explanation", plan.explanation))
+    }
+    return plan.model_copy(
+        update={"wall_time_s": None, "findings": (), "unknown": (), "read_with": None, **uncertified}
+    )
+
+
+def _value(plan: Plan) -> tuple[Any, ...]:
+    return plan.peak, plan.cost, plan.peak is None and plan.status
+
+
+def lines_of_again(found: Again) -> Iterator[str]:
+    """Yield the lines for people: what agrees, and what differs."""
+    why = found.disturbed_by or "the search was not deterministic"
+    yield _WORDS[found.same] + ("" if found.reproducible else f"; it was not said to be reproducible ({why})")
+    if found.same == "nothing":
+        yield f"peak {found.peak_before} ({found.status_before}) then, {found.peak} ({found.status}) now"
+    if found.version_before is not None:
+        yield f"memplan was {found.version_before} then"

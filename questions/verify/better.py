@@ -1,0 +1,162 @@
+"""A plan compared with the best one: its distance, what lies above the best peak, and the fewest moves to reach it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import Field
+
+from memplan.questions.capability import Answer
+from memplan.questions.plan.replanning.replan import replan
+from memplan.planner.errors import counted, shown
+from memplan.planner.model.plan import Ids, Plan
+from memplan.planner.model.problem import Problem
+from memplan.planner.model.sizes import gap_text
+from memplan.planner.verify.placed import PlacedBuffers
+from memplan.planner.verify.tie_rules import most_used
+from memplan.solvers.portfolio.options import DEFAULT_TIME_LIMIT_S
+from memplan.solvers.search.control import Control
+
+MOST_NAMED = 10
+"""The buffers named in a line; JSON has all."""
+
+
+class PoolBeside(Answer):
+    """A pool: its use, the best known use, and the buffers that end above that, the highest first."""
+
+    name: str
+    used: int
+    best: int | None
+    above_line: Ids
+
+
+class FewestMoves(Answer):
+    """The buffers that must move to reach the best peak; their number is least if `proved`.
+
+    Buffers of one offset count as one.
+
+    `not_tried` is the reason why nothing looked for the fewest.
+    """
+
+    count: int
+    moved: Ids
+    at_least: int
+    proved: bool
+    not_tried: str | None = Field(None, exclude_if=lambda reason: reason is None)
+
+
+class BesideBest(Answer):
+    """A plan compared with the best one, in bytes; `gap` is its relative distance from the bound.
+
+    `gap` and `too_much_bytes` are of valid plans: the peak of another one compares with nothing. `best` is the least
+    peak found, `status` that of its plan. What is not known is None: `peak` where buffers are not placed, `best` and
+    moves where no plan was found. `plan` is the one with the best peak that keeps most places.
+    """
+
+    peak: int | None
+    best: int | None
+    lower_bound: int | None
+    gap: float | None
+    too_much_bytes: int | None
+    status: str
+    pools: tuple[PoolBeside, ...]
+    fewest_moves: FewestMoves | None
+    plan: Plan | None = Field(None, exclude_if=lambda plan: plan is None)
+
+
+def beside_best(
+    problem: Problem,
+    plan: Plan,
+    is_valid: bool = True,
+    *,
+    time_limit_s: float = DEFAULT_TIME_LIMIT_S,
+    control: Control = Control(),
+) -> BesideBest:
+    """Compare a plan with the best one without trusting its claims, within the time limit.
+
+    The peak is counted from its placements; where some buffers have none, it is not known.
+    """
+    placed = PlacedBuffers.by(problem, plan.placements)
+    has_bytes = problem.buffers.size > 0
+    is_whole = bool((placed.pool[has_bytes] >= 0).all()) and bool((placed.offset >= 0).all())
+    # Empty buffers may lie anywhere and use nothing.
+    ends = np.where(has_bytes, placed.end, np.uint64(0))
+    used = list(most_used(problem, placed).values())
+    # At the very best peak: the moves that reach it are counted, not those that come near.
+    better = replan(problem, plan, eps=0, time_limit_s=time_limit_s, control=control)
+    used_by_name = {use.name: use.used for use in better.pools} if len(better.placements) else {}
+    peak = sum(used) if is_whole else None
+    best = better.peak if better.kept is None else better.kept.peak_without_keeping
+    return BesideBest(
+        peak=peak,
+        best=best,
+        lower_bound=better.lower_bound,
+        gap=None if peak is None or not better.lower_bound or not is_valid else peak / better.lower_bound - 1,
+        too_much_bytes=None if peak is None or best is None or not is_valid else peak - best,
+        status=better.status,
+        pools=tuple(
+            _pool(problem, placed, ends, q, used[q], used_by_name.get(pool.name))
+            for q, pool in enumerate(problem.pools)
+        ),
+        fewest_moves=_moves(problem, plan, better),
+        plan=better if len(better.placements) else None,
+    )
+
+
+def _moves(problem: Problem, plan: Plan, better: Plan) -> FewestMoves | None:
+    places = better.kept
+    if places is None:
+        return None
+    table, old = problem.buffers, plan.placements
+    one, moved = {name: ids[0] for ids in problem.same_offset for name in ids}, []
+    for row in better.placements:
+        i = problem.index[row.id]
+        k = old.row_of.get(row.id)
+        if k is not None and i not in table.aliases and table.size[i] > 0 and old[k] != row:
+            moved.append(row.id)
+    return FewestMoves(
+        count=len({one.get(name, name) for name in moved}),
+        moved=tuple(moved),
+        at_least=places.least_moves,
+        proved=places.proved,
+        not_tried=places.not_tried,
+    )
+
+
+def _pool(
+    problem: Problem, placed: PlacedBuffers, ends: npt.NDArray[np.uint64], q: int, used: int, best: int | None
+) -> PoolBeside:
+    root = placed.root == np.arange(len(placed.root))
+    here = np.flatnonzero((placed.pool == q) & root & (problem.buffers.size > 0))
+    order = here[np.argsort(-ends[here].astype(np.int64), kind="stable")]
+    above = () if best is None else tuple(problem.buffers.ids[i] for i in order.tolist() if int(ends[i]) > best)
+    return PoolBeside(name=problem.pools[q].name, used=used, best=best, above_line=above)
+
+
+def lines_beside_best(found: BesideBest) -> Iterator[str]:
+    """Yield the lines for people, one for each fact."""
+    best = "unknown" if found.best is None else f"{found.best:,}"
+    bound = "unknown" if found.lower_bound is None else f"{found.lower_bound:,}"
+    peak = "unknown, as some buffers are not placed" if found.peak is None else f"{found.peak:,} bytes"
+    if found.peak is not None and found.best is not None and found.too_much_bytes is None:
+        peak += " of a plan that is not valid"
+    gap = "" if found.gap is None else f", gap {gap_text(found.gap)}"
+    yield f"peak {peak}; best {best}, lower bound {bound}{gap}"
+    if found.too_much_bytes:
+        yield f"{found.too_much_bytes:+,} bytes against the best plan found"
+    for pool in found.pools:
+        if pool.above_line:
+            above = f"{counted(len(pool.above_line), 'buffer')} above {pool.best:,}"
+            yield f"{pool.name}: {above}: {_named(pool.above_line)}"
+    if (moves := found.fewest_moves) is not None and moves.moved:
+        rule = "no fewer are enough" if moves.proved else f"at least {moves.at_least:,} must"
+        yield f"the best peak takes {counted(moves.count, 'move')} ({rule}): {_named(moves.moved)}"
+        if moves.not_tried is not None:
+            yield f"not tried: {moves.not_tried}"
+
+
+def _named(ids: tuple[int | str, ...]) -> str:
+    more = f", and {len(ids) - MOST_NAMED:,} more" if len(ids) > MOST_NAMED else ""
+    return ", ".join(shown(name) for name in ids[:MOST_NAMED]) + more

@@ -1,0 +1,281 @@
+"""The peaks of a valid plan: the buffers that decide each pool's peak, and the effect of removing some."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import lcm
+from typing import Literal
+
+import numpy as np
+
+from memplan.questions.capability import Answer
+from memplan.planner.errors import shown
+from memplan.planner.model.buffer_table import ABSENT, I64
+from memplan.planner.model.plan import Ids, Plan
+from memplan.planner.model.problem import Problem
+from memplan.planner.model.rows import Id
+from memplan.planner.model.sizes import gap_text, size_text
+from memplan.planner.verify.placed import PlacedBuffers
+from memplan.planner.verify.places import LowestPlaces
+from memplan.solvers.certificates.goals import kind_of
+from memplan.solvers.search.to_plan import gap_of
+
+MOST_NAMED = 1_000
+"""The most buffers named for one pool."""
+_LEFT_OUT = 12
+"""The number of the largest buffers at the fullest time for which the peak without each is computed."""
+_NAMED = 3
+"""The buffers named in a sentence."""
+Bounds = Mapping[str, tuple[int | None, str | None]]
+"""For a pool, the claimed bound on its use, and what checked it."""
+
+
+class PoolPeak(Answer):
+    """The peak of a pool in a plan, in bytes.
+
+    `lower_bound` is what no plan uses less of, as far as that is claimed or counted here, and `proved_by` what checked
+    it: `placements`, `witness`, `live-set`, or null for a search or a solver, which is not repeated; `gap` is the part
+    that `used` is above it. Where something else is minimised first, both hold `among` the plans that are no worse in
+    that. `highest` end at `used`. `decides` are the buffers that make it: alive together at `time` (`live-set`), the
+    highest one and what it stands on down to one that is pinned, with `idle` bytes between them, of which alignment
+    takes `padding` (`tower`), the highest one alone, as it is pinned (`pinned`), or the `highest` alone. `live` bytes
+    are the most that are alive, `alive` the buffers then; `without` one of them, so many would be. `live_bounds`: no
+    plan with the same buffers in the pool uses less than `live`. `reserved` bytes below `used` are those of reserved
+    ranges. `sentence` says the most of that. Of each kind, MOST_NAMED buffers are named.
+    """
+
+    name: str
+    used: int
+    lower_bound: int | None
+    proved_by: str | None
+    gap: float | None
+    among: str = ""
+    highest: Ids
+    decided_by: Literal["live-set", "tower", "pinned", "highest"]
+    decides: Ids
+    idle: int
+    padding: int = 0
+    live: int
+    time: int | None
+    alive: Ids
+    live_bounds: bool
+    without: tuple[tuple[Id, int], ...]
+    reserved: int
+    sentence: str = ""
+
+
+def pool_peaks(
+    problem: Problem, plan: Plan, placed: PlacedBuffers, found: LowestPlaces | None, bounds: Bounds
+) -> list[PoolPeak]:
+    """Return the peak of each pool; `found` has the possible places of buffers, if computed.
+
+    Of pools of equal use, these are the pools that decide it.
+    """
+    among = [""] * len(problem.pools) if problem.equal_use else _conditions(problem, plan)
+    peaks = [
+        _peak(problem, placed, found, q, bounds.get(pool.name, (None, None)), among[q])
+        for q, pool in enumerate(problem.pools)
+    ]
+    most = max((peak.used for peak in peaks), default=0)
+    return [peak for peak in peaks if peak.used == most or not problem.equal_use]
+
+
+def _conditions(problem: Problem, plan: Plan) -> list[str]:
+    """Return, for each pool, which plans its bound covers: those no worse in all goals before it."""
+    kind, names = kind_of(problem, plan), [shown(pool.name) for pool in problem.pools]
+    conditions = []
+    for q in range(len(names)):
+        is_first = kind == "used" or (kind == "balanced" and q == len(names) - 1)
+        limits = [] if is_first else ["cost no more"]
+        limits += [f"use no more of {_listed(names[q + 1 :])}"] if q < len(names) - 1 else []
+        conditions.append(f" of all plans that {' and '.join(limits)}" if limits else "")
+    return conditions
+
+
+def _peak(
+    problem: Problem,
+    placed: PlacedBuffers,
+    found: LowestPlaces | None,
+    q: int,
+    claimed: tuple[int | None, str | None],
+    among: str,
+) -> PoolPeak:
+    size, root = problem.buffers.size, placed.root
+    here = np.flatnonzero((placed.pool == q) & (size > 0) & (root == np.arange(len(size))))
+    ends = placed.end[here]
+    used = int(ends.max(initial=0))
+    highest = here[ends == used].tolist()
+    rows = np.flatnonzero((placed.pool[placed.lifetime_root] == q) & (size[placed.lifetime_root] > 0))
+    load = _Load.of(problem, placed, rows)
+    time, live, alive = load.fullest()
+    live_bounds = not problem.may_share and not problem.buffers.rules["relative"]
+    is_live = live == used and (live_bounds or not used)
+    is_tower = not is_live and found is not None and bool(highest)
+    pinned = {problem.roots.get(i, (i, 0))[0] for i in np.flatnonzero(problem.buffers.offset != ABSENT).tolist()}
+    tower = _down_to(found.tower(highest[0]), pinned) if is_tower and found is not None else []
+    gaps = [] if found is None else [i for i in tower if i not in pinned and found.idle[i]]
+    decides = tower or (alive if is_live else highest)
+    without = sorted(((i, load.without(i)) for i in alive[:_LEFT_OUT]), key=lambda row: row[1])
+    bound, by = claimed
+    choices = {problem.buffers.pool_choices[choice] for choice in np.unique(problem.buffers.pool_choice[here]).tolist()}
+    is_at_home = len(problem.pools) == 1 or choices <= {(problem.pools[q].name,)}  # the buffer may use no other pool
+    if is_at_home and live_bounds and live >= (bound or 0) and by is None:
+        bound, by, among = live, "live-set", ""
+    ids = problem.buffers.ids
+    peak = PoolPeak(
+        name=problem.pools[q].name,
+        used=used,
+        lower_bound=bound,
+        proved_by=by,
+        gap=gap_of([(used, bound)]),
+        among=among,
+        highest=_ids(ids, highest),
+        decided_by="live-set"
+        if is_live
+        else "pinned"
+        if {*tower} & pinned and len(tower) == 1
+        else "tower"
+        if tower
+        else "highest",
+        decides=_ids(ids, decides),
+        idle=0 if found is None else sum(int(found.idle[i]) for i in gaps),
+        padding=0 if found is None else sum(_padding(problem, placed, found, i) for i in gaps),
+        live=live,
+        time=time,
+        alive=_ids(ids, alive),
+        live_bounds=live_bounds,
+        without=tuple((ids[i], bytes_left) for i, bytes_left in without if bytes_left < live),
+        reserved=_reserved(problem.pools[q].reserved, used),
+    )
+    ground = tower[-1] if tower and tower[-1] in pinned else None
+    at = None if ground is None else int(placed.offset[ground])
+    return peak.model_copy(update={"sentence": _sentence(peak, at)})
+
+
+def _down_to(tower: list[int], pinned: set[int]) -> list[int]:
+    """Return a tower down to its first pinned buffer, which needs no support."""
+    return tower[: next((k + 1 for k, i in enumerate(tower) if i in pinned), len(tower))]
+
+
+def _padding(problem: Problem, placed: PlacedBuffers, found: LowestPlaces, i: int) -> int:
+    """Return the bytes below a buffer that its alignment wastes."""
+    own, pool = int(problem.buffers.alignment[i]), problem.pools[int(placed.pool[i])].alignment
+    idle = int(found.idle[i])
+    return idle if int(found.lowest[i]) == int(placed.offset[i]) and idle < lcm(own, pool) else 0
+
+
+def _ids(ids: Sequence[Id], positions: Sequence[int]) -> tuple[Id, ...]:
+    return tuple(ids[i] for i in positions[:MOST_NAMED])
+
+
+def _reserved(ranges: Sequence[tuple[int, int]], used: int) -> int:
+    """Return the bytes of reserved ranges below the peak."""
+    reserved, at = 0, 0
+    for low, width in sorted(ranges):
+        reserved += max(0, min(low + width, used) - max(low, at))
+        at = max(at, low + width)
+    return reserved
+
+
+def _sentence(peak: PoolPeak, pinned_at: int | None) -> str:
+    """Return a sentence about a pool's peak: whether it is proved, what decides it, and what would lower it.
+
+    `pinned_at` is the offset of the last buffer that decides it, where the problem gives that.
+    """
+    if peak.used == 0:
+        return "nothing with bytes lies here"
+    if peak.lower_bound is None:
+        text = "how near that is to the least is not known"
+    elif peak.lower_bound == peak.used:
+        by = "according to the solver, not re-checked" if peak.proved_by is None else ""
+        text = f"the least{peak.among} {by}" if by else f"proved to be the least{peak.among}"
+    else:
+        gap = "" if peak.gap is None else f"{gap_text(peak.gap)} "
+        text = f"{gap}above the bound {size_text(peak.lower_bound)}{peak.among}"
+    first, *others = peak.decides
+    ground = "" if pinned_at is None else f", which is pinned at {size_text(pinned_at)}"
+    if peak.decided_by == "live-set":
+        are = "are alive together" if others else "is alive"
+        why = f"{_names(peak.decides)} {are} at time {peak.time}"
+    elif peak.decided_by == "highest":
+        why = f"{_names(peak.decides)} end{'' if others else 's'} highest"
+    elif peak.decided_by == "pinned":
+        why = f"{shown(first)} ends highest{ground}"
+    else:
+        padding = (
+            " for alignment" if peak.padding == peak.idle else f", {size_text(peak.padding)} of them for alignment"
+        )
+        stands = f", and stands on {_names(others)}{ground}" if others else ""
+        idle = f", with {size_text(peak.idle)} idle" + (padding if peak.padding else "") if peak.idle else ""
+        why = f"{shown(first)} ends highest{stands}{idle}"
+    less = ""
+    name, bytes_left = peak.without[0] if peak.without else ("", 0)
+    if bytes_left and peak.decided_by == "live-set":
+        less = f"; without {shown(name)}, at most {size_text(bytes_left)} would be alive at once"
+    elif peak.decided_by != "live-set" and peak.live_bounds and peak.time is not None:
+        less = f"; at most {size_text(peak.live)} are alive at once"
+    return f"{size_text(peak.used)}, {text}: {why}{less}"
+
+
+def _names(names: Sequence[Id]) -> str:
+    first_names = [shown(name) for name in names[:_NAMED]]
+    if len(names) > _NAMED:
+        first_names.append(f"{len(names) - _NAMED:,} others" if len(names) > _NAMED + 1 else "1 other")
+    return _listed(first_names)
+
+
+def _listed(told: Sequence[str]) -> str:
+    return " and ".join(filter(None, (", ".join(told[:-1]), told[-1])))
+
+
+@dataclass(frozen=True, eq=False)
+class _Load:
+    """Bytes alive over time in one pool; a buffer kept alive by an alias counts once."""
+
+    size: I64
+    buffer: I64
+    start: I64
+    end: I64
+
+    @classmethod
+    def of(cls, problem: Problem, placed: PlacedBuffers, rows: I64) -> _Load:
+        """Return the lifetimes of each buffer, merged with the lifetimes of its aliases."""
+        table = problem.buffers
+        buffer, start, end = placed.lifetime_root[rows], table.start[rows], table.end[rows]
+        if table.aliases:
+            order = np.lexsort((start, buffer))
+            joined: list[list[int]] = []
+            for i, since, until in zip(*(column[order].tolist() for column in (buffer, start, end)), strict=True):
+                if joined and joined[-1][0] == i and since <= joined[-1][2]:
+                    joined[-1][2] = max(joined[-1][2], until)
+                else:
+                    joined.append([i, since, until])
+            buffer, start, end = np.array(joined, dtype=np.int64).reshape(-1, 3).T
+        return cls(table.size, buffer, start, end)
+
+    def _steps(self, is_counted: np.ndarray | slice = slice(None)) -> tuple[I64, I64]:
+        """Return times and the bytes alive from each on, for some lifetimes."""
+        times = np.concatenate((self.start[is_counted], self.end[is_counted]))
+        size = self.size[self.buffer[is_counted]]
+        if float(size.sum(dtype=np.float64)) >= 2**62:
+            size = size.astype(object)
+        when, at = np.unique(times, return_inverse=True)
+        change = np.zeros(len(when), dtype=size.dtype)
+        np.add.at(change, at, np.concatenate((size, -size)))
+        return when, np.cumsum(change)
+
+    def fullest(self) -> tuple[int | None, int, list[int]]:
+        """Return the first fullest time, its bytes, and its buffers, the largest first."""
+        when, load = self._steps()
+        if len(when) == 0:
+            return None, 0, []
+        k = int(np.argmax(load))
+        alive = np.unique(self.buffer[(self.start <= when[k]) & (when[k] < self.end)])
+        alive = alive[np.argsort(-self.size[alive], kind="stable")]
+        return int(when[k]), int(load[k]), alive.tolist()
+
+    def without(self, i: int) -> int:
+        """Return the most bytes alive without one buffer."""
+        load = self._steps(self.buffer != i)[1]
+        return int(load.max()) if len(load) else 0

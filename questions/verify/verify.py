@@ -1,0 +1,290 @@
+"""The capability `verify`: the violations of a plan, what decides its peaks, and what was not checked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import TypeVar, get_args
+
+from pydantic import Field
+
+from memplan.questions.capability import Answer, AnswerOfFile, Capability, CapabilityOptions, Control
+from memplan.questions.inputs import EXAMPLE, EXAMPLE_PLAN, PLAN, PROBLEM
+from memplan.questions.inputs.question import Input, Question
+from memplan.questions.plan.answers import problem_in_heaps
+from memplan.questions.reading import Reader
+from memplan.questions.verify.again import Again, lines_of_again, solved_again
+from memplan.questions.verify.better import BesideBest, beside_best, lines_beside_best
+from memplan.questions.verify.peaks import PoolPeak, pool_peaks
+from memplan.planner.bounds.lower_bound import lower_bound
+from memplan.planner.errors import FormatError, PlanError, counted, shown
+from memplan.planner.instance.audit import refuse_other_plan
+from memplan.planner.instance.audit import verify as violations_of
+from memplan.planner.instance.compile import compile_problem
+from memplan.planner.model.plan import Plan, ProofKind
+from memplan.planner.model.problem import Problem
+from memplan.planner.verify.placed import PlacedBuffers
+from memplan.planner.verify.places import MOST_PAIRS, places
+from memplan.planner.verify.violation import Violation
+from memplan.solvers.certificates import verdicts
+from memplan.solvers.certificates.verdicts import By, ProofText
+from memplan.solvers.search.to_plan import explain
+
+A = TypeVar("A", BesideBest, Again)
+_BY_SEARCH = ("search", "engines")
+
+
+class ClaimCheck(Answer):
+    """A claim of a plan, by its field, and what checked it; None if nothing did."""
+
+    claim: str
+    by: By | None
+
+
+class BufferPlaces(Answer):
+    """For each buffer of the problem, in its order: the lowest offset that keeps every rule while all others stay, the
+    position of the buffer that it stands on (-1: the bottom of the pool, -2: a reserved range), the bytes between, and
+    the position of the next buffer above it (-1: none). `lowest` is -1 where it was not found.
+    """
+
+    lowest: tuple[int, ...]
+    under: tuple[int, ...]
+    idle: tuple[int, ...]
+    over: tuple[int, ...]
+
+
+class VerifyOptions(CapabilityOptions):
+    """Options of a verification."""
+
+    places: bool = Field(False, description="Also report how low each buffer could lie while all others stay in place.")
+    better: bool = Field(
+        False,
+        description="Also compare with the best plan: the bytes that are wasted, and the fewest moves that lead to it.",
+    )
+    again: bool = Field(
+        False, description="Also solve once more with the options in the plan, and compare the plans byte by byte."
+    )
+    with_plans: bool = Field(False, description="Include the plans that `better` and `again` made in the answer.")
+
+    @property
+    def counts_work(self) -> bool:
+        """True if a plan is solved again, which may take as long as it needs."""
+        return self.again
+
+
+class Verdict(AnswerOfFile):
+    """The verdict on a plan: valid or not, with all violations; for a valid plan, the peak of each pool.
+
+    `claims` are those of the plan, each with what checked it; none where it is not valid. `proved` is what the checker
+    says of a certificate; `unrepeated` is the kind of its proof where that is not made again. `places`, `better` and
+    `again` are there where they were asked for, `places` unless too many pairs of buffers would have to be compared for
+    them. `unmendable` says of a plan that is not valid why a plan that keeps places of it cannot be.
+    """
+
+    valid: bool
+    violations: tuple[Violation, ...]
+    placements: int = 0
+    unrepeated: ProofKind | None = None
+    claims: tuple[ClaimCheck, ...] = ()
+    unmendable: str | None = Field(None, exclude_if=lambda reason: reason is None)
+    proved: str | None = None
+    pools: tuple[PoolPeak, ...] = ()
+    places: BufferPlaces | None = Field(None, exclude_if=lambda found: found is None)
+    better: BesideBest | None = Field(None, exclude_if=lambda found: found is None)
+    again: Again | None = Field(None, exclude_if=lambda found: found is None)
+
+
+def verify(
+    problem: Problem,
+    plan: Plan,
+    certificate: ProofText | str | None = None,
+    options: VerifyOptions = VerifyOptions(),
+    control: Control = Control(),
+) -> Verdict:
+    """Verify a plan: report every violation, with both buffers, the bytes and the time, and every claim that is wrong.
+
+    The answer lists which claims of the plan were checked, and which were not. A proof by search is not repeated; a
+    certificate is checked. For a valid plan, the answer says what decides the peak of each pool.
+    """
+    problem = problem_in_heaps(problem, plan)
+    verdict = verdict_on(problem, plan, certificate)
+    if not options.places:
+        verdict = verdict.model_copy(update={"places": None})
+    if not options.better and not options.again:
+        return verdict
+    running = control.begun(options)
+    if options.better:
+        left_s = running.left_s / 2 if options.again else running.left_s
+        searching = Control(running.deadline.within(left_s), running.cancelled)
+        better = beside_best(problem, plan, verdict.valid, time_limit_s=left_s, control=searching)
+        verdict = verdict.model_copy(update={"better": _without_plan(better, options)})
+    if options.again:
+        verdict = verdict.model_copy(update={"again": _without_plan(solved_again(problem, plan, running), options)})
+    return verdict
+
+
+def _without_plan(part: A, options: VerifyOptions) -> A:
+    return part if options.with_plans else part.model_copy(update={"plan": None})
+
+
+def verdict_on(
+    problem: Problem, plan: Plan, certificate: ProofText | str | None = None, most_pairs: int = MOST_PAIRS
+) -> Verdict:
+    """Verify a plan, with the possible places of its buffers if at most `most_pairs` pairs must be compared."""
+    violations, proved = violations_of(problem, plan), None
+    proof = ProofText(certificate) if isinstance(certificate, str) else certificate
+    if proof is not None:
+        proved = verdicts.prove(problem, proof)
+        violations += tuple(verdicts.contradictions(plan, proof, proved))
+        if proved.kind is None:
+            violations += (Violation("false-claim", f"certificate: {proved.sentence}"),)
+    claims = {} if violations else verdicts.checks(problem, plan, proof, proved)
+    is_repeated = plan.proof is None or plan.proof.kind not in _BY_SEARCH or claims.get("status") == "certificate"
+    pools, lowest = ((), None) if violations else _peaks(problem, plan, claims, most_pairs)
+    return Verdict(
+        valid=not violations,
+        violations=violations,
+        placements=len(plan.placements),
+        unrepeated=None if is_repeated or plan.proof is None else plan.proof.kind,
+        unmendable=_unmendable(problem, plan) if violations else None,
+        claims=tuple(ClaimCheck(claim=claim, by=by) for claim, by in claims.items()),
+        proved=None if proved is None else proved.sentence,
+        pools=pools,
+        places=lowest,
+    )
+
+
+def _unmendable(problem: Problem, plan: Plan) -> str | None:
+    """Return why no valid plan can keep places of this one: it is for another problem, or nothing fits."""
+    try:
+        refuse_other_plan(problem, plan)
+    except PlanError as error:
+        # A text of the answer, whose other ways out are command lines, too.
+        return " ".join(error.written(lambda option: f"--{option.field} {option.value}"))
+    if all(pool.size is None for pool in problem.pools):
+        return None
+    instance = compile_problem(problem)
+    bound = lower_bound(instance)
+    if not instance.unplaceable and bound.nothing_fits is None:
+        return None
+    return f"no plan is right in these pools: {explain(problem, instance, bound).message}"
+
+
+def _peaks(
+    problem: Problem, plan: Plan, claims: Mapping[str, By | None], most_pairs: int
+) -> tuple[tuple[PoolPeak, ...], BufferPlaces | None]:
+    """Return the peak of each pool in a valid plan, and the lowest possible place of its buffers."""
+    if len(plan.placements) == 0:
+        return (), None
+    placed = PlacedBuffers.by(problem, plan.placements)
+    lowest = places(problem, placed, most_pairs)
+    bounds: dict[str, tuple[int | None, str | None]] = {
+        use.name: (use.lower_bound, claims.get(f"pools[{k}].lower_bound")) for k, use in enumerate(plan.pools)
+    }
+    if len(problem.pools) == 1 and plan.lower_bound is not None:
+        bounds[problem.pools[0].name] = (plan.lower_bound, claims.get("lower_bound"))
+    pools = tuple(pool_peaks(problem, plan, placed, lowest, bounds))
+    if lowest is None:
+        return pools, None
+    columns = (tuple(getattr(lowest, name).tolist()) for name in BufferPlaces.model_fields)
+    return pools, BufferPlaces(**dict(zip(BufferPlaces.model_fields, columns, strict=True)))
+
+
+_LISTED = 5
+"""The violations shown for a plan of another problem, where their number says little."""
+
+
+def lines(found: Verdict) -> Iterator[str]:
+    """Yield the lines for people: violations and findings, then what was checked and what was not."""
+    is_of_other = any(violation.message.startswith("problem_hash:") for violation in found.violations)
+    if is_of_other:
+        yield "the plan is of another problem: its problem_hash is not that of this one"
+    listed = found.violations[:_LISTED] if is_of_other else found.violations
+    for violation in listed:
+        yield f"{violation.rule}: {violation.message}"
+    if len(listed) < len(found.violations):
+        yield f"and {counted(len(found.violations) - len(listed), 'other violation')}"
+    if found.unmendable is not None:
+        yield found.unmendable
+    elif not found.valid:
+        yield "`memplan plan --keep PLAN` keeps what is right, and moves the rest"
+    else:
+        yield from _lines_of_valid(found)
+    if found.better is not None:
+        yield from lines_beside_best(found.better)
+    if found.again is not None:
+        yield from lines_of_again(found.again)
+
+
+def _lines_of_valid(found: Verdict) -> Iterator[str]:
+    note = "" if found.unrepeated is None else "; its proof by search is not repeated"
+    yield f"valid, {counted(found.placements, 'placement')}{note}"
+    for pool in found.pools:
+        yield f"{pool.name if pool.name.isprintable() else shown(pool.name)}: {pool.sentence}"
+    for by in get_args(By):
+        if names := [each.claim for each in found.claims if each.by == by]:
+            yield f"checked by the {by}: {', '.join(names)}"
+    if names := [each.claim for each in found.claims if each.by is None]:
+        yield f"not checked: {', '.join(names)}"
+    if found.proved is not None:
+        yield found.proved
+
+
+def _certificate_in(value: object) -> ProofText:
+    if not isinstance(value, str):
+        raise FormatError(f"certificate: must be a text, got {shown(value)}")
+    return ProofText(value)
+
+
+def _certificate_file(reader: Reader, data: bytes, _name: str, _question: Question) -> ProofText:
+    """Return a certificate together with the file of its problem, unless that is a model."""
+    is_plain = reader.imported is None
+    try:
+        problem = reader.data.decode() if is_plain else None
+        if not data.startswith(b"memplan-"):
+            raise ValueError
+        return ProofText(data.decode(), problem, reader.options.interval)
+    except ValueError:
+        raise FormatError(
+            f"must be a certificate, a text, got {shown(data[:16])}; left out, the plan alone is checked"
+        ) from None
+
+
+CERTIFICATE = Input(
+    "certificate",
+    str,
+    _certificate_in,
+    lambda proof: proof.text,
+    "Check this certificate of the plan against the file of the problem.",
+    from_file=_certificate_file,
+    required=False,
+    named_by_flag=True,
+    reads_last=True,
+)
+
+
+def _exit_status(found: Verdict) -> int:
+    if not found.valid:
+        return 3
+    return 0 if found.again is None else _OF_AGAIN[found.again.same]
+
+
+_OF_AGAIN = {"bytes": 0, "peak": 4, "nothing": 5}
+CAPABILITY = Capability(
+    verify,
+    inputs=(
+        replace(PROBLEM, help="A problem; a model, dump or table with a plan inside; or -.", metavar="PROBLEM|MODEL"),
+        replace(PLAN, absent=lambda reader, question: reader.plan_inside(question["problem"])),
+        CERTIFICATE,
+    ),
+    lines=lines,
+    exit_status=_exit_status,
+    exits={0: "the plan is valid", 3: "it is not", 4: "again: another plan of the same peak", 5: "again: another peak"},
+    # Verification is faster than finding a worker, and callers verify plans of any size.
+    is_brief=lambda _subject, options: not (options.better or options.again),
+    example={
+        "problem": EXAMPLE,
+        "plan": EXAMPLE_PLAN | {"options": {"deterministic": True}},
+        "options": {"places": True, "better": True, "again": True},
+    },
+)

@@ -1,0 +1,69 @@
+"""Lists of places: triples, ExecuTorch's numbers, and the memory of TVM's Model Library Format."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from memplan import solve
+from memplan.planner.errors import PlanError
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
+from memplan.planner.foreign.layout import lay_out
+from memplan.planner.foreign.writing import export
+from tests.support.layouts import PLACES, TWO_MEMORIES, two_memories
+
+
+def written(target: str) -> Any:
+    return json.loads(export(target, two_memories(), "My plan")[""])
+
+
+def test_triples_are_in_the_order_of_the_problem() -> None:
+    rows = TWO_MEMORIES["buffers"]
+    assert written("triples") == [[row["id"], *PLACES[row["id"]]] for row in rows]
+
+
+def test_executorch_counts_memories_from_one_and_rounds_their_sizes_up() -> None:
+    plan = written("executorch")
+    assert plan["bufsizes"] == [0, 68, 120, 0]
+    assert plan["specs"][2] == {"id": 7, "mem_id": 2, "mem_offset": 16, "size": 100}
+    assert [spec["id"] for spec in plan["specs"]] == list(PLACES)
+
+
+def test_the_model_library_format_says_how_much_the_main_function_needs() -> None:
+    metadata = written("mlf")
+    memory = metadata["modules"]["my_plan"]["memory"]
+    assert metadata["version"] == 7
+    assert memory["functions"]["main"][0]["workspace_size_bytes"] == 68 + 116
+    assert memory["functions"]["operator_functions"] == []
+    assert [pool["allocated_size"] for pool in memory["pools"]] == [68, 116, 0]
+    assert memory["sids"][1] == {
+        "storage_id": 1,
+        "name": "main_conv_1",
+        "size_bytes": 20,
+        "pool_name": "sram-1",
+        "byte_offset": 48,
+    }
+
+
+def test_the_model_library_format_has_a_workspace_for_each_device_of_a_pool() -> None:
+    named = {"host": None, "gpu": "cuda:0", "npu": "ethos", "x": 9}
+    pools = [{"name": name, "device": device} for name, device in named.items()]
+    rows = [{"id": k, "size": 8 * (k + 1), "start": 0, "end": 2, "pools": [name]} for k, name in enumerate(named)]
+    problem = Problem.model_validate({"buffers": rows, "pools": pools})
+    memory = json.loads(export("mlf", lay_out(problem, solve(problem)), "m")[""])["modules"]["m"]["memory"]
+    assert [(each["device"], each["workspace_size_bytes"]) for each in memory["functions"]["main"]] == [
+        (1, 8),
+        (2, 16),
+        (9, 32),
+        (12, 24),
+    ]
+    assert [pool["device"] for pool in memory["pools"]] == [1, 2, 12, 9]
+
+
+def test_an_answer_without_placements_is_not_exported() -> None:
+    problem = Problem.model_validate(TWO_MEMORIES)
+    with pytest.raises(PlanError, match=r"plan\.status: must be optimal or feasible, got unknown"):
+        lay_out(problem, Plan(status="unknown"))

@@ -1,0 +1,202 @@
+"""Differences of two plans: what came, went and moved, and what made the peaks grow."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from typing import Any
+
+import pytest
+from pydantic import TypeAdapter
+from pydantic_core import to_json
+
+from memplan.questions.capability import Control
+from memplan.questions.check import check as checking
+from memplan.questions.check.check import CAPABILITY, Check, CheckOptions, check
+from memplan.questions.check.difference import Difference, difference_of, lines_of_difference
+from memplan.questions.check.moves import MoveReasons
+from memplan.questions.plan.baseline import Baseline, read_baseline_field
+from memplan.questions.plan.plan import PlanOptions, plan
+from memplan.planner.errors import shown
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
+from memplan.planner.verify.overlaps import no_two_share_bytes
+from memplan.planner.verify.placed import PlacedBuffers
+from memplan.solvers.portfolio.solve import solve
+from memplan.solvers.search.control import Deadline
+from tests.support.depth import DEPTH
+from tests.support.meeting_kinds import problems
+
+SAME = ["peak 16 -> 16 bytes (+0)", "moved 0, 0 bytes; stayed 3"]
+
+
+def problem(*rows: tuple[str, int, int, int]) -> Problem:
+    return Problem.model_validate(
+        {"buffers": [{"id": name, "start": start, "end": end, "size": size} for name, start, end, size in rows]}
+    )
+
+
+def planned(problem: Problem | None, **offsets: int) -> Baseline:
+    rows = [{"id": name, "pool": "default", "offset": at} for name, at in offsets.items()]
+    return Baseline(Plan.model_validate({"placements": rows}), problem)
+
+
+OLD = planned(problem(("a", 0, 4, 8), ("b", 0, 4, 8), ("c", 4, 6, 8)), a=0, b=8, c=0)
+NEXT = planned(problem(("a", 0, 4, 8), ("b", 0, 5, 12), ("d", 0, 4, 8)), a=8, b=16, d=0)
+
+
+def test_a_difference_lists_added_removed_and_moved_buffers() -> None:
+    told = TypeAdapter(Difference).dump_python(difference_of(OLD, NEXT), by_alias=True)
+    assert (told["added"], told["removed"]) == (("d",), ("c",))
+    assert told["resized"] == ({"id": "b", "from": 8, "to": 12},)
+    assert told["lifetime"] == ({"id": "b", "from": ((0, 4),), "to": ((0, 5),)},)
+    assert [(row["id"], row["from"], row["to"], row["reason"]) for row in told["moved"]] == [
+        ("a", 0, 8, "taken"),
+        ("b", 8, 16, "taken"),
+    ]
+    assert told["moved"][0]["why"] == 'its old bytes are now those of "d"'
+    assert (told["peak_before"], told["peak"], told["moved_bytes"], told["stayed"]) == (16, 28, 20, 0)
+
+
+def test_equal_plans_have_no_differences() -> None:
+    found = difference_of(OLD, OLD)
+    assert list(lines_of_difference(found)) == ["peak 16 -> 16 bytes (+0)", "moved 0, 0 bytes; stayed 3"]
+    for new, unmoved, status in ((OLD, False, 0), (NEXT, False, 0), (OLD, True, 0), (NEXT, True, 1)):
+        options = CheckOptions(tolerance="100%", differences=True, unmoved=unmoved)
+        answer = check(new.problem, new.plan, OLD, options=options)
+        assert CAPABILITY.exit_status(answer) == status
+        assert answer.difference == difference_of(OLD, new)
+
+
+def test_plans_without_problems_differ_only_in_placements() -> None:
+    found = difference_of(planned(None, one=0), planned(None, one=4))
+    assert [(row.before, row.after, row.bytes, row.reason, row.why) for row in found.moved] == [
+        (0, 4, None, "unknown", None)
+    ]
+    assert (found.resized, found.peak, found.growth) == (None, None, None)
+
+
+def test_the_causes_of_growth_are_all_of_it() -> None:
+    found = difference_of(OLD, NEXT)
+    assert found.growth is not None
+    grown = found.growth["default"]
+    assert grown.live - grown.live_before == sum(cause.bytes for cause in grown.causes) + grown.rest
+    assert {(cause.buffer, cause.kind) for cause in grown.causes} == {("b", "grown"), ("d", "new")}
+
+
+def test_a_plan_that_is_not_valid_has_moves_and_no_causes() -> None:
+    found = difference_of(OLD, planned(OLD.problem, a=0, b=0, c=0))
+    assert ([move.id for move in found.moved], found.growth) == (["b"], None)
+    wrong = Baseline(planned(OLD.problem, a=0, other=8).plan, OLD.problem)
+    answer = check(OLD.problem, OLD.plan, wrong, options=CheckOptions(differences=True))
+    assert (answer.passed, answer.pools[0].causes) == (True, None)
+    assert answer.difference is not None
+    assert answer.difference.growth is None
+
+
+def test_no_difference_is_reported_where_the_problem_does_not_fit() -> None:
+    assert OLD.problem is not None
+    small = OLD.problem.with_capacity(8)
+    for options in (CheckOptions(differences=True), CheckOptions(unmoved=True)):
+        answer = check(small, baseline=OLD, options=options)
+        assert ([each.rule for each in answer.failures], answer.difference) == (["no-plan"], None)
+    assert difference_of(Baseline(solve(small), small), OLD).growth is None
+
+
+def test_a_plan_is_read_alone_or_with_its_problem_and_reads_the_same_from_json() -> None:
+    assert OLD.problem is not None
+    plan = solve(OLD.problem)
+    alone, whole = ({"plan": plan.model_dump(mode="json")}, Baseline(plan, OLD.problem).as_json())
+    assert read_baseline_field(alone, "old").problem is None
+    assert read_baseline_field(whole, "old") == Baseline(plan, OLD.problem)
+    answer = difference_of(Baseline(plan, OLD.problem), Baseline(plan, OLD.problem))
+    read = TypeAdapter(Difference).validate_json(to_json(answer))
+    assert (
+        list(lines_of_difference(read))
+        == list(lines_of_difference(answer))
+        == ["peak 16 -> 16 bytes (+0)", "moved 0, 0 bytes; stayed 3"]
+    )
+
+
+@pytest.mark.parametrize(
+    ("taker", "more", "reason"),
+    [
+        ({"start": 0, "end": 9}, {}, "taken"),
+        ({"start": 5, "end": 9}, {}, "free"),
+        ({"start": 5, "end": 9}, {"conflicts": [["moved", "taker"]]}, "taken"),
+        ({}, {"conflicts": [["moved", "taker"]]}, "taken"),
+        ({}, {}, "free"),
+    ],
+)
+def test_the_old_place_is_taken_by_what_is_alive_with_a_buffer_or_listed_with_it(
+    taker: dict[str, int], more: dict[str, Any], reason: str
+) -> None:
+    rows = [{"id": "moved", "size": 8, "start": 0, "end": 4}, {"id": "taker", "size": 8, **taker}]
+    its = Problem.model_validate({"buffers": rows, **more})
+    found = difference_of(planned(its, moved=0, taker=8), planned(its, moved=8, taker=0))
+    assert {move.id: move.reason for move in found.moved}["moved"] == reason
+
+
+def test_the_old_place_is_taken_by_what_lies_in_a_buffer_that_is_over() -> None:
+    view = {"id": "view", "size": 4, "start": 2, "end": 9, "alias_of": "over"}
+    rows = [{"id": "moved", "size": 8, "start": 4, "end": 6}, {"id": "over", "size": 8, "start": 0, "end": 2}, view]
+    its = Problem.model_validate({"buffers": rows})
+    found = difference_of(planned(its, moved=0, over=8, view=8), planned(its, moved=8, over=0, view=0))
+    assert {move.id: move.reason for move in found.moved}["moved"] == "taken"
+
+
+@pytest.mark.drawn
+def test_the_reasons_of_moves_are_the_rules_by_which_the_verifier_refuses_the_old_offsets() -> None:
+    told = Counter[str]()
+    for name, its, _ in problems(7, 400 * DEPTH):
+        found, draw = solve(its, time_limit_s=0.2), random.Random(name)
+        if not found.placements:
+            continue
+        rows = [{"id": row.id, "pool": row.pool, "offset": draw.randrange(12)} for row in found.placements]
+        old = Plan.model_validate({"placements": rows})
+        reasons = MoveReasons(its, old, found.placements)
+        for move in difference_of(Baseline(old, its), Baseline(found, its)).moved:
+            placed = PlacedBuffers.by(its, found.placements)
+            i = its.index[move.id]
+            if i in reasons.old.must_move:
+                continue
+            offset = placed.offset.copy()
+            offset[i] = move.before
+            there_then = PlacedBuffers(its, placed.pool, offset)
+            there = {each for pair in no_two_share_bytes(its, there_then) for each in (pair.first, pair.second)}
+            told[move.reason] += 1
+            assert (move.reason == "taken") == (move.id in there), (its, found, old, move)
+            assert move.reason != "taken" or any(shown(other) in (move.why or "") for other in there - {move.id})
+    assert min(told["taken"], told["free"] + told["above"]) > 50
+
+
+def test_reasons_that_are_not_reached_in_time_are_unknown_and_say_so() -> None:
+    asks = iter([False, True])
+    found = difference_of(OLD, NEXT, lambda: next(asks, True))
+    assert [(move.id, move.reason) for move in found.moved] == [("a", "taken"), ("b", "unknown")]
+    assert found.moved[1].why == "the time was over before its old place was looked at"
+
+
+def test_a_check_without_a_plan_notes_that_of_a_first_one_and_keeps_time_for_the_last(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked, notes, due = list[tuple[str, float]](), list[Check](), Deadline(0.0, 1e9)
+
+    def made(problem: Problem, *, options: PlanOptions, control: Control) -> Plan:
+        asked.append((options.solver, control.deadline.at))
+        return plan(problem, options=options, control=Control())
+
+    monkeypatch.setattr(checking, "make_plan", made)
+    control = Control(due, note=notes.append)
+    its = OLD.problem
+    answer = check(its, baseline=OLD, options=CheckOptions(differences=True, with_plan=True), control=control)
+    assert [solver for solver, _ in asked] == ["greedy", "auto"]
+    assert all(at < due.at for _, at in asked)
+    assert [found.pools for found in notes] == [answer.pools]
+    assert notes[0].difference is not None
+
+
+def test_once_time_is_over_no_old_offset_is_examined(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(MoveReasons, "__init__")
+    found = difference_of(OLD, NEXT, lambda: True)
+    assert [(row.id, row.reason) for row in found.moved] == [("a", "unknown"), ("b", "unknown")]

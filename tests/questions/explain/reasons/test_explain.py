@@ -1,0 +1,220 @@
+"""Reasons that nothing fits: enough for it, and nothing in them is too much; brute force is the judge."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import pytest
+
+from lab.families import tight
+from memplan.questions.explain.explain import CAPABILITY, explain, lines
+from memplan.questions.explain.reasons.live_sets import enough
+from memplan.questions.explain.reasons.reasoning import reason_of
+from memplan.questions.explain.values import ExplainOptions
+from memplan.planner.model.plan import Enough, Explanation
+from memplan.planner.model.problem import Problem
+from memplan.solvers.portfolio.solve import solve
+from memplan.solvers.search.control import Control
+from tests.support import public_problems
+from tests.support.depth import seeds
+from tests.support.oracle import best_score
+from tests.support.reasons import cut_down
+from tests.support.tight_problems import FEATURES, full_load, tight_problem
+from tests.support.tiny import CONSTRAINED, random_tiny
+
+GENEROUS = ExplainOptions(time_limit_s=60, explain_s=20)
+
+
+def reason(problem: Problem, options: ExplainOptions = GENEROUS, control: Control = Control()) -> Explanation:
+    found = explain(problem, options=options, control=control).explanation
+    assert found is not None
+    return found
+
+
+def sized(problem: Problem, size: int) -> Problem:
+    fields = {name: getattr(problem, name) for name in Problem.model_fields}
+    return Problem.model_validate(fields | {"pools": [dict(problem.pools[0]) | {"size": size}]})
+
+
+def is_a_reason(problem: Problem, found: Explanation) -> bool:
+    return best_score(cut_down(problem, found.buffers, found.rules)) is None
+
+
+@pytest.mark.drawn
+@pytest.mark.slow
+def test_the_reason_is_enough_and_each_member_is_needed() -> None:
+    explained = 0
+    for feature in FEATURES:
+        for seed in seeds(2):
+            free = tight_problem(seed, feature)
+            least = best_score(free)
+            problem = sized(free, int(least[-1]) - 1) if least and least[-1] > 0 else free
+            if best_score(problem) is not None:
+                continue
+            found = reason(problem)
+            assert found.irreducible
+            assert is_a_reason(problem, found)
+            for name in found.buffers:
+                rest = [other for other in found.buffers if other != name]
+                assert not is_a_reason(problem, found.model_copy(update={"buffers": rest}))
+            for rule in found.rules:
+                rules = tuple(other for other in found.rules if other != rule)
+                assert not is_a_reason(problem, found.model_copy(update={"rules": rules}))
+            explained += 1
+    assert explained > 10
+
+
+@pytest.mark.drawn
+def test_random_problems_that_do_not_fit_have_a_reason_that_does_not_fit_either() -> None:
+    explained = 0
+    for seed in seeds(30):
+        problem = random_tiny(seed)
+        found = explain(problem, options=GENEROUS).explanation
+        assert (found is None) == (best_score(problem) is not None)
+        if found is not None:
+            assert is_a_reason(problem, found)
+            explained += 1
+    assert explained > 0
+
+
+@pytest.mark.slow
+def test_rules_of_single_buffers_are_members() -> None:
+    found = reason(CONSTRAINED["infeasible for a page"])
+    assert [rule.rule for rule in found.rules] == ["no_cross", "no_cross"]
+
+
+def test_pins_that_collide_are_the_reason() -> None:
+    rows: list[dict[str, Any]] = [{"id": k, "size": 10, "start": k, "end": k + 2} for k in range(20)]
+    rows[7]["offset"], rows[8]["offset"] = 0, 5
+    found = reason(Problem.model_validate({"buffers": rows, "pools": [{"size": 100}]}))
+    assert sorted(map(int, found.buffers)) == [7, 8]
+    assert {(rule.rule, rule.buffer, rule.value) for rule in found.rules} == {("offset", 7, 0), ("offset", 8, 5)}
+    assert found.irreducible
+    assert "7 pinned at 0" in found.message
+
+
+def test_the_pools_of_a_pinned_buffer_are_a_rule() -> None:
+    rows = [{"id": "a", "size": 7, "start": 0, "end": 2, "offset": 7, "pools": ["slow"]}]
+    pools = [{"name": "fast", "size": 8}, {"name": "slow", "size": 4}]
+    found = reason(Problem.model_validate({"buffers": rows, "pools": pools}))
+    assert [(rule.rule, rule.value) for rule in found.rules] == [("pools", ("slow",))]
+
+
+def test_a_reserved_range_is_named() -> None:
+    rows = [{"id": "a", "size": 60, "start": 0, "end": 2}, {"id": "b", "size": 9, "start": 4, "end": 5}]
+    found = reason(Problem.model_validate({"buffers": rows, "pools": [{"size": 100, "reserved": [[50, 1]]}]}))
+    assert found.buffers == ("a",)
+    assert [(rule.rule, rule.value) for rule in found.rules] == [("reserved", (50, 1))]
+
+
+def test_a_live_set_above_the_capacity_is_the_reason_without_any_search() -> None:
+    problem = public_problems.problem("tflite/kws_dscnn_int8.csv")
+    peak = solve(problem).peak
+    assert peak is not None
+    found = reason(sized(problem, peak - 1))
+    assert (found.kind, found.calls, found.irreducible, found.missing_bytes) == ("live-set", 0, True, 1)
+    assert found.needed == peak
+
+
+def test_an_optimum_above_the_live_sets_is_explained_by_a_core() -> None:
+    problem = full_load(0, 14)
+    peak = solve(problem, time_limit_s=20).peak
+    assert peak is not None
+    assert peak > 1000
+    stages: list[str] = []
+    found = reason(sized(problem, peak - 1), control=Control(report=lambda event: stages.append(event["stage"])))
+    assert found.kind == "core"
+    assert found.irreducible
+    assert found.would_do is not None
+    assert (found.would_do.size, found.would_do.proved, found.needed) == (peak, True, peak)
+    assert stages[:2] == ["infeasible", "witness"]
+    assert stages[-2:] == ["irreducible", "enough"]
+    assert solve(cut_down(sized(problem, peak - 1), found.buffers, ())).status == "infeasible"
+    for name in found.buffers:
+        rest = [other for other in found.buffers if other != name]
+        assert solve(cut_down(sized(problem, peak - 1), rest, ())).status == "optimal"
+
+
+def test_buffers_confined_to_one_of_two_pools_are_the_reason() -> None:
+    rows = [{"id": k, "size": 6, "start": 0, "end": 3, "pools": ["fast"]} for k in range(3)]
+    rows += [{"id": 9, "size": 50, "start": 0, "end": 3}]
+    pools = [{"name": "fast", "size": 10}, {"name": "slow", "size": 100}]
+    found = reason(Problem.model_validate({"buffers": rows, "pools": pools}))
+    assert len(found.buffers) == 2
+    assert [rule.rule for rule in found.rules] == ["pools", "pools"]
+    assert found.pool == "fast"
+
+
+def test_a_cancelled_explanation_states_what_is_known() -> None:
+    cancelled = threading.Event()
+    problem = full_load(0, 14)
+    peak = solve(problem, time_limit_s=20).peak or 0
+    small = sized(problem, peak - 1)
+    plan = solve(small, time_limit_s=20)
+    cancelled.set()
+    found = reason_of(small, plan, Control.of(2, cancelled=cancelled))
+    assert found is not None
+    assert not found.irreducible
+    assert found.calls == 0
+
+
+def test_a_deterministic_reason_has_no_time_in_it() -> None:
+    problem = sized(full_load(0, 14), 1003)
+    options = ExplainOptions(deterministic=True)
+    assert reason(problem, options) == reason(problem, options)
+    assert reason(problem, options).wall_time_s is None
+
+
+@pytest.mark.parametrize(("size", "end"), [(2**61, 1), (2**62, 1), (2**62, 2**62)])
+def test_sizes_and_times_near_the_largest_are_explained_without_warnings(size: int, end: int) -> None:
+    rows: list[dict[str, Any]] = [{"id": k, "size": size, "start": 1 - end, "end": end} for k in range(5)]
+    rows += [{"id": "empty", "size": 0, "start": 0, "end": end}, {"id": "timeless", "size": 0}]
+    found = reason(Problem.model_validate({"buffers": rows, "pools": [{"size": 2**62}]}))
+    assert len(found.buffers) == (2 if size == 2**62 else 3)
+    assert found.missing_bytes == 5 * size - 2**62
+
+
+def test_a_size_that_would_do_is_the_least_where_all_below_are_known_not_to() -> None:
+    # So little time that no bound meets the peak: what is known of smaller sizes decides.
+    problem = public_problems.problem("minimalloc/J.1048576.csv")
+    for least, is_proved in ((0, False), (2**40, True)):  # nothing proves J in so little time
+        found = enough(problem, "default", least, Control.of(0.05))
+        assert found is not None
+        assert found.proved is is_proved
+
+
+def test_a_size_that_would_do_has_room_for_pinned_buffers_of_no_bytes() -> None:
+    rows = [{"id": "a", "size": 3, "start": 0, "end": 2}, {"id": "mark", "size": 0, "start": 0, "end": 1, "offset": 9}]
+    found = reason(Problem.model_validate({"buffers": rows, "pools": [{"name": "s", "size": 4}]}))
+    assert found.would_do is not None
+    assert found.would_do.size == 9
+
+
+def test_nothing_below_the_size_that_nothing_fits_in_would_do() -> None:
+    # Three of five in a ring need 61 bytes; no live set, but a search, proves that 60 are too few.
+    rows = [{"id": k, "size": size} for k, size in enumerate((20, 21, 20, 21, 20))]
+    ring = {"buffers": rows, "conflicts": [(k, (k + 1) % 5) for k in range(5)], "pools": [{"name": "s", "size": 60}]}
+    found = reason(Problem.model_validate(ring))
+    assert (found.needed, found.would_do) == (61, Enough(pool="s", size=61, proved=True))
+
+
+@pytest.mark.parametrize(("capacity", "status"), [(100_000, "unknown"), (200_000, "fits")])
+def test_an_explanation_that_its_limit_ended_says_so(capacity: int, status: str) -> None:
+    problem = tight(seed=1, n=300, live=20, turnover=3.0).with_capacity(capacity)
+    found = explain(problem, options=ExplainOptions(time_limit_s=0.3))
+    assert (found.status, found.stop_reason) == (status, "time_limit")
+    assert CAPABILITY.exit_status(found) == (status == "unknown")
+    assert "time_limit" in list(lines(found))[1]
+
+
+def test_an_explanation_that_is_proved_says_so() -> None:
+    proved = explain(full_load(1, 30).with_capacity(999))
+    assert (proved.status, proved.stop_reason) == ("infeasible", "proved")
+    assert not any("stopped" in line for line in lines(proved))
+
+
+def test_a_problem_without_sizes_of_pools_is_reported_to_fit() -> None:
+    problem = Problem.model_validate({"buffers": [{"id": "a", "size": 4, "start": 0, "end": 1}]})
+    assert next(iter(lines(explain(problem)))) == "fits: no pool has a size, so all fits: --capacity SIZE"
+    assert next(iter(lines(explain(sized(problem, 4))))) == "fits: all buffers have a place"

@@ -1,0 +1,302 @@
+"""Repairs: verified, with the fewest changes; brute force over all sets of changes is the judge."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from memplan.questions.explain.explain import explain
+from memplan.questions.explain.repairs.candidates import Candidates
+from memplan.questions.explain.repairs.changed import ChangedProblems
+from memplan.questions.explain.repairs.orders import repairs_of_graph
+from memplan.questions.explain.values import ChangeKind, ExplainOptions, OrderRepairs, RepairChange, Repairs
+from memplan.planner.errors import OptionError
+from memplan.planner.instance.audit import verify
+from memplan.planner.model.problem import Problem
+from memplan.planner.operations.graph import OperationGraph, graph_from, read_graph
+from memplan.planner.operations.order_check import peak_of
+from memplan.solvers.portfolio.solve import solve
+from memplan.solvers.search.control import Control
+from tests.support import public_problems
+from tests.support.oracle import best_score
+
+SPILL: tuple[ChangeKind, ...] = ("spill",)
+POOL: tuple[ChangeKind, ...] = ("pool",)
+
+
+def repairs(problem: Problem, **options: Any) -> Repairs:
+    patient = {"repairs": 3, "time_limit_s": 400, "study_s": 120, "with_plans": True}
+    found = explain(problem, options=ExplainOptions(**patient | options)).repairs
+    assert found is not None
+    return found
+
+
+def small_problem(seed: int) -> Problem:
+    """Return a problem of four or five buffers that lacks a few bytes, some aligned or pinned."""
+    rng = np.random.default_rng(seed)
+    rows: list[dict[str, Any]] = []
+    for k in range(int(rng.integers(4, 6))):
+        start = int(rng.integers(0, 4))
+        row: dict[str, Any] = {"id": k, "size": int(rng.integers(1, 6)), "start": start}
+        row["end"] = start + int(rng.integers(1, 5))
+        if rng.random() < 0.15:
+            row["offset"] = int(rng.integers(0, 4))
+        if rng.random() < 0.15:
+            row["alignment"] = 32
+        rows.append(row)
+    size = max(row["size"] for row in rows) + int(rng.integers(0, 5))
+    return Problem.model_validate({"buffers": rows, "pools": [{"name": "sram", "size": size}]})
+
+
+def fewest_by_brute_force(problem: Problem, kinds: tuple[str, ...], most: int) -> int | None:
+    found = Candidates(problem, kinds).found  # type: ignore[arg-type]
+    changed = ChangedProblems(problem)
+    for count in range(1, most + 1):
+        for chosen in combinations(found, count):
+            names = [name for each in chosen for name in each.change.buffers]
+            if len(set(names)) < len(names):
+                continue
+            if best_score(changed.after(each.change for each in chosen)) is not None:
+                return count
+    return None
+
+
+@pytest.mark.slow
+def test_no_repair_has_fewer_changes_than_brute_force_finds() -> None:
+    kinds = ("earlier-end", "unpin", "alignment", "in-place", "spill")
+    numbers: list[int | None] = []
+    for seed in range(10):
+        problem = small_problem(seed)
+        if best_score(problem) is not None:
+            continue
+        found = repairs(problem, repairs=1, most_changes=2, kinds=kinds)
+        numbers.append(fewest_by_brute_force(problem, kinds, 2))
+        assert found.fewest == numbers[-1]
+        assert found.proved
+        changed = ChangedProblems(problem)
+        for repair in found.repairs:
+            assert repair.plan is not None
+            assert verify(changed.after(repair.changes), repair.plan) == ()
+    assert {1, 2} <= set(numbers)
+
+
+def told(changes: tuple[RepairChange, ...]) -> list[tuple[Any, ...]]:
+    return [(change.kind, change.buffers) for change in changes]
+
+
+def test_running_an_operation_in_place_is_the_first_repair() -> None:
+    rows = [{"id": "x", "size": 10, "start": 0, "end": 2}, {"id": "y", "size": 10, "start": 1, "end": 3}]
+    found = repairs(Problem.model_validate({"buffers": rows, "pools": [{"size": 15}]}))
+    assert (found.status, found.fewest, found.proved) == ("repaired", 1, True)
+    assert told(found.repairs[0].changes) == [("in-place", ("x", "y"))]
+    assert [repair.rank for repair in found.repairs] == [1, 2, 3]
+    assert all(repair.peak_after <= 15 for repair in found.repairs)
+
+
+@pytest.mark.parametrize(
+    "more", [{"bank": [{"buffers": ["x", "y"]}]}, {"may_share": [["x", "z"]], "conflicts": [["y", "z"]]}]
+)
+def test_buffers_named_by_other_rules_are_not_proposed_for_sharing_in_place(more: dict[str, Any]) -> None:
+    rows = [{"id": "x", "size": 10, "start": 0, "end": 2}, {"id": "y", "size": 10, "start": 1, "end": 3}]
+    rows.append({"id": "z", "size": 5, "start": 0, "end": 2})
+    pools = [{"size": 15, "bank_size": 4}]
+    found = repairs(Problem.model_validate({"buffers": rows, "pools": pools, **more}), kinds=("in-place", "pool"))
+    assert (found.status, found.fewest, found.proved) == ("repaired", 1, True)
+
+
+def test_of_one_change_in_fewer_and_in_more_steps_only_the_smaller_is_a_repair() -> None:
+    lives = {"a": (10, 0, 10), "b": (8, 8, 12), "c": (7, 6, 8), "d": (3, 4, 6)}
+    rows = [{"id": name, "size": size, "start": start, "end": end} for name, (size, start, end) in lives.items()]
+    found = repairs(Problem.model_validate({"buffers": rows, "pools": [{"size": 17}]}), repairs=9).repairs
+    ends = [
+        (each.steps, repair.peak_after) for repair in found for each in repair.changes if each.kind == "earlier-end"
+    ]
+    assert ends[:1] == [(2, 17)]
+    assert [repair for repair in found if len(repair.changes) == 1 and repair.changes[0].steps == 4] == []
+
+
+def test_a_page_in_the_way_is_named_with_the_size_that_is_held_against_it() -> None:
+    row = {"id": "a", "size": 100, "start": 0, "end": 3, "no_cross": 64}
+    found = explain(Problem.model_validate({"buffers": [row], "pools": [{"size": 4096}]}))
+    assert found.explanation is not None
+    assert found.explanation.message.endswith('with no_cross 64 of "a" (100 bytes)')
+
+
+def test_a_pin_in_the_way_is_named() -> None:
+    rows: list[dict[str, Any]] = [{"id": k, "size": 10, "start": 0, "end": 1} for k in range(2)]
+    rows[0]["offset"] = 5
+    found = repairs(Problem.model_validate({"buffers": rows, "pools": [{"size": 20}]}), kinds=("unpin", "earlier-end"))
+    assert [told(repair.changes) for repair in found.repairs] == [[("unpin", (0,))]]
+
+
+def test_an_answer_may_be_that_no_repair_has_so_few_changes() -> None:
+    rows = [{"id": k, "size": 10, "start": 0, "end": 9} for k in range(20)]
+    found = repairs(Problem.model_validate({"buffers": rows, "pools": [{"size": 100}]}))
+    assert (found.status, found.repairs, found.proved, found.open_questions) == ("none", (), True, 0)
+
+
+def test_a_spilled_buffer_counts_in_the_step_in_which_it_returns() -> None:
+    rows = [
+        {"id": "kept", "size": 10, "start": 0, "end": 9},
+        {"id": "wide", "size": 15, "start": 3, "end": 5},
+        {"id": "late", "size": 15, "start": 8, "end": 10},
+    ]
+    problem = Problem.model_validate({"buffers": rows, "pools": [{"size": 20}]})
+    assert repairs(problem, kinds=SPILL).status == "none"
+
+
+def test_a_buffer_may_move_to_another_pool() -> None:
+    rows = [{"id": k, "size": 6, "start": 0, "end": 3, "pools": ["fast"]} for k in range(2)]
+    pools = [{"name": "fast", "size": 10}, {"name": "slow", "size": 100}]
+    found = repairs(Problem.model_validate({"buffers": rows, "pools": pools}), kinds=POOL)
+    assert {change.pool for repair in found.repairs for change in repair.changes} == {"slow", None}
+
+
+def test_a_real_network_is_repaired_by_one_change() -> None:
+    problem = public_problems.problem("executorch/mobilenet_v2.csv")
+    peak = solve(problem).peak
+    assert peak is not None
+    fields = {name: getattr(problem, name) for name in Problem.model_fields}
+    smaller = Problem.model_validate(fields | {"pools": [dict(problem.pools[0]) | {"size": peak * 95 // 100}]})
+    found = repairs(smaller)
+    assert len(found.repairs) == 3
+    assert all(repair.verified for repair in found.repairs)
+    changed = ChangedProblems(smaller)
+    for repair in found.repairs:
+        after, plan = changed.after(repair.changes), repair.plan
+        assert plan is not None
+        ends = [place.offset + after.buffers[after.index[place.id]].size for place in plan.placements]
+        assert repair.peak_after == plan.peak == max(ends) == plan.pools[0].used
+        assert plan.lower_bound is not None
+    assert repairs(problem).status == "fits"
+
+
+def test_more_buffers_than_can_be_looked_at_are_refused() -> None:
+    rows = [{"id": k, "size": 1, "start": 0, "end": 1} for k in range(10_001)]
+    with pytest.raises(OptionError, match="repairs: must be asked of at most 10000 buffers, got 10001"):
+        repairs(Problem.model_validate({"buffers": rows, "pools": [{"size": 5}]}))
+
+
+def test_a_buffer_whose_lifetimes_touch_keeps_the_last_of_them_when_it_is_shortened() -> None:
+    second = {"id": "s", "size": 40, "lifetimes": [[0, 6], [6, 9]]}
+    first = {"id": "w", "size": 48, "start": 6, "end": 12, "offset": 24}
+    problem = Problem.model_validate({"buffers": [first, second], "pools": [{"name": "p", "size": 108}]})
+    changed = ChangedProblems(problem)
+    for kind, steps, span in (("earlier-end", 1, (0, 8)), ("later-start", 7, (7, 9))):
+        change = RepairChange.model_validate({"kind": kind, "buffers": ("s",), "steps": steps})
+        row = changed.after([change]).buffers[1]
+        assert (row.start, row.end) == span
+    spilled = changed.after([RepairChange(kind="spill", buffers=("s",))]).buffers
+    assert [(row.start, row.end) for row in spilled][1:] == [(0, 1), (8, 9)]
+    second["lifetimes"] = [[0, 2], [2, 6]]
+    short = Problem.model_validate({"buffers": [first, second], "pools": [{"name": "p", "size": 108}]})
+    assert ChangedProblems(short).after([RepairChange(kind="earlier-end", buffers=("s",), steps=3)]).buffers[1].end == 3
+    for each in repairs(problem).repairs:
+        assert each.plan is not None
+        assert solve(changed.after(each.changes)).status != "infeasible"
+        assert each.peak_after == each.plan.peak
+
+
+def pool_of(size: int, *rows: dict[str, Any]) -> Problem:
+    return Problem.model_validate({"buffers": list(rows), "pools": [{"name": "p", "size": size}]})
+
+
+@pytest.mark.parametrize("rule", [{"no_cross": 8}, {"offset_mod": {"modulus": 8, "remainder": 4}}])
+def test_a_buffer_placed_over_another_keeps_its_rules(rule: dict[str, Any]) -> None:
+    below = {"id": "c", "size": 3, "start": 0, "end": 3, "offset": 0}
+    first, second = {"id": "a", "size": 8, "start": 0, "end": 2}, {"id": "b", "size": 8, "start": 1, "end": 3, **rule}
+    problem = pool_of(12, first, second, below)
+    changed = ChangedProblems(problem).after([RepairChange(kind="in-place", buffers=("a", "b"))])
+    field = next(iter(rule))
+    assert changed.buffers[1].model_dump(exclude_unset=True)[field] == rule[field]
+
+
+@pytest.mark.parametrize(
+    ("rows", "kinds", "fewest"),
+    [
+        ([(0, 2, 3, 0), (1, 2, 4, 8)], POOL, 1),
+        ([(0, 0, 5, 8)], ("pool", "spill"), 1),  # the first repair leaves nothing to place
+        ([(0, 1, 5, None), (1, 0, 5, 0)], SPILL, None),
+        ([(0, 2, 3, None), (1, 0, 5, 0)], SPILL, 1),
+        ([(0, 0, 2, 0), (1, 1, 3, 0)], ("in-place",), 1),
+    ],
+)
+def test_pinned_buffers_are_repaired_too(
+    rows: list[tuple[int, int, int, int | None]], kinds: tuple[ChangeKind, ...], fewest: int | None
+) -> None:
+    names = ("id", "start", "end", "offset")
+    problem = pool_of(8, *({**dict(zip(names, row, strict=True)), "size": 8} for row in rows))
+    answer = repairs(problem, kinds=kinds, most_changes=2)
+    assert (answer.fewest, answer.proved) == (fewest, True)
+
+
+RANDWIRE = Path(__file__).parents[4] / "examples" / "graphs" / "cells_randwire32x1_s1.json"
+SWAPPED = {
+    "size": [1, 10, 2, 10, 2, 1],
+    "kept": [5],
+    "ops": [
+        {"in": [0], "out": [1]},
+        {"in": [0], "out": [3]},
+        {"in": [1], "out": [2]},
+        {"in": [3], "out": [4]},
+        {"in": [2, 4], "out": [5]},
+    ],
+}
+
+
+def repairs_of(graph: OperationGraph, capacity: int, wanted: int = 3) -> OrderRepairs:
+    options = ExplainOptions(repairs=wanted, with_plans=True)
+    return repairs_of_graph(graph, capacity, options, Control.of(20))
+
+
+@pytest.fixture
+def graph() -> OperationGraph:
+    return graph_from(SWAPPED)
+
+
+def test_another_order_is_the_smallest_repair(graph: OperationGraph) -> None:
+    found = repairs_of(graph, 14, 1)
+    repair = found.repairs[0]
+    assert (repair.kind, repair.operations, repair.moves) == ("reorder", (1, 2), 2)
+    assert repair.order is not None
+    assert repair.problem is not None
+    assert repair.plan is not None
+    assert repair.live_peak == peak_of(graph, repair.order) <= 14
+    assert verify(repair.problem, repair.plan) == ()
+    assert repair.peak_after <= 14
+
+
+def test_an_order_that_fits_needs_no_repair(graph: OperationGraph) -> None:
+    assert [repair.kind for repair in repairs_of(graph, 100).repairs] == ["none"]
+
+
+def test_that_no_order_fits_is_proved(graph: OperationGraph) -> None:
+    found = repairs_of(graph, 9)
+    assert (found.repairs, found.proved) == ((), True)
+    assert found.least_live_peak > 9
+
+
+@pytest.mark.slow
+def test_a_cell_is_repaired_by_another_order() -> None:
+    graph = read_graph(RANDWIRE.read_bytes())
+    found = repairs_of(graph, 3_800_000, 1)
+    assert found.repairs[0].kind == "reorder"
+    problem, plan = found.repairs[0].problem, found.repairs[0].plan
+    assert problem is not None
+    assert plan is not None
+    assert verify(problem, plan) == ()
+
+
+def test_a_graph_that_fits_repairs_no_problem_that_is_proved_not_to() -> None:
+    chain = graph_from({"size": [100] * 3, "ops": [{"out": [0]}, {"in": [0], "out": [1]}, {"in": [1], "out": [2]}]})
+    longer = Problem(buffers=[{"id": k, "size": 100, "start": k, "end": 3} for k in range(3)])
+    options = ExplainOptions(repairs=1, study_s=0.5, deterministic=True)
+    found = explain(longer.with_capacity(250), chain, options=options)
+    assert found.repairs is not None
+    assert found.repairs.of_operations is not None
+    assert found.repairs.of_operations.repairs == ()
+    assert found.repairs.of_operations.left_out[0].startswith("operations: their graph takes 200 bytes as given")

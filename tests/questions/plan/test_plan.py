@@ -1,0 +1,78 @@
+"""Plans by one definition: options, progress and messages."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import pytest
+from pydantic import TypeAdapter
+
+import memplan
+from memplan.api.cli.main import main
+from memplan.questions.capability import Control
+from memplan.questions.plan.answers import plan_lines
+from memplan.questions.plan.plan import CAPABILITY, PlanOptions, plan
+from memplan.planner.errors import OptionError
+from memplan.planner.model.plan import Plan, problem_of
+from memplan.planner.model.problem import Problem
+
+BUFFERS = [{"id": "a", "size": 64, "start": 0, "end": 3}, {"id": "b", "size": 48, "start": 2, "end": 5}]
+ROOMY = Problem.model_validate({"buffers": BUFFERS})
+TIGHT = Problem.model_validate({"buffers": BUFFERS, "pools": [{"name": "sram", "size": 100}]})
+STEADY = PlanOptions(deterministic=True)
+
+
+@pytest.mark.parametrize("problem", [ROOMY, TIGHT])
+def test_a_solve_is_a_plan_with_options_by_name(problem: Problem) -> None:
+    answer = plan(problem, options=STEADY)
+    assert CAPABILITY.write(memplan.solve(problem, deterministic=True)) == CAPABILITY.write(answer)
+    assert memplan.solve is memplan.plan
+    assert inspect.unwrap(memplan.plan) is plan
+    assert problem_of(answer) == problem
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"profile": "heaps:128MiB"}, "profile: must not be heaps, which are an option of their own, as heaps=128"),
+        ({"plans": "5@2"}, "plans: must be a number, beside the option distance: plans 5, distance 2"),
+    ],
+)
+def test_modes_that_were_words_of_other_options_are_refused_with_the_option(options: Any, sentence: str) -> None:
+    with pytest.raises(OptionError, match=sentence):
+        memplan.plan(ROOMY, **options)
+    flags = [word for name, value in options.items() for word in (f"--{name}", value)]
+    assert main(["plan", "--capacity", "1MiB", *flags, "examples/mobilenet_v2.csv"]) == 2
+
+
+def test_plan_searches_for_the_reason_if_the_problem_does_not_fit() -> None:
+    found = plan(TIGHT, options=STEADY)
+    assert found.explanation is not None
+    assert (found.explanation.kind, found.explanation.irreducible) == ("live-set", True)
+
+
+def test_progress_and_stages_are_reported() -> None:
+    told: list[str | None] = []
+    plan(TIGHT, options=STEADY, control=Control(report=lambda event: told.append(CAPABILITY.progress(event))))
+    assert 'pool "sram" lacks 12 bytes' in str(told[-1])
+    plan(ROOMY, options=STEADY, control=Control(report=lambda event: told.append(CAPABILITY.progress(event))))
+    assert str(told[-1]).startswith("best peak 112  bound 112  gap 0.00%")
+
+
+def test_a_plan_to_start_from_is_no_worse_than_the_answer() -> None:
+    start = plan(ROOMY, options=STEADY)
+    assert plan(ROOMY, start, options=STEADY).peak == start.peak
+
+
+def test_only_a_local_caller_may_name_code_of_his_own() -> None:
+    with pytest.raises(OptionError, match="solver: must not be a planner of your own on a service"):
+        plan(ROOMY, options=PlanOptions(solver="os:getpid"))
+
+
+def test_a_written_plan_has_the_same_table_when_read_again() -> None:
+    for problem in (ROOMY, TIGHT):
+        found = plan(problem, options=STEADY)
+        read = TypeAdapter(Plan).validate_json(CAPABILITY.write(found))
+        assert list(plan_lines(read)) == list(plan_lines(found))
+    assert list(plan_lines(plan(ROOMY, options=STEADY)))[1] == "default: 112 bytes (112 B), lower bound 112"

@@ -1,0 +1,139 @@
+"""One problem at many pool sizes: in order, never worse, and each with bounds from larger sizes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import memplan
+from memplan.questions.sweep.combinations import SweepOptions
+from memplan.questions.sweep.combinations import sweep as run_sweep
+from memplan.questions.sweep.grid import Change, SweepPoint, informed, plans_by_size, with_sizes
+from memplan.planner.errors import OptionError
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
+from memplan.planner.verify.verifier import verify
+from memplan.solvers.portfolio.solve import solve
+from tests.support import oracle
+from tests.support.random_problems import random_problem
+
+ROWS = [(3, 0, 2), (2, 1, 4), (4, 3, 6), (2, 0, 1), (3, 5, 7)]
+PROBLEM = Problem.model_validate(
+    {
+        "buffers": [{"id": k, "size": size, "start": a, "end": b} for k, (size, a, b) in enumerate(ROWS)],
+        "pools": [{"name": "fast", "size": 4}, {"name": "slow", "cost": 2}],
+        "objective": "cost",
+    }
+)
+
+
+def planned(problem: Problem, start: Plan | None, **options: Any) -> Plan:
+    return solve(problem, start=start, **{"time_limit_s": 20.0} | options)
+
+
+def score(plan: Plan) -> tuple[float | None, ...]:
+    return plan.cost, *(use.used for use in reversed(plan.pools))
+
+
+def test_each_size_has_its_best_plan_in_order_of_size() -> None:
+    points = informed(list(plans_by_size(PROBLEM, {"fast": [9, 0, 4, 2, 4, 6]}, planned)))
+    assert [point.sizes[0] for point in points] == [0, 2, 4, 6, 9]
+    for point in points:
+        sized = with_sizes(PROBLEM, {"fast": point.sizes[0]})
+        assert verify(sized, point.plan) == ()
+        assert score(point.plan) == oracle.best_score(sized)
+        assert (point.plan.pools[0].size,) == point.sizes
+        assert point.plan.cost_lower_bound == point.plan.cost
+
+
+def test_no_size_is_worse_than_a_smaller_one_even_where_there_is_no_time_to_search() -> None:
+    good = solve(with_sizes(PROBLEM, {"fast": 5}), time_limit_s=20)
+    points = list(
+        plans_by_size(PROBLEM, {"fast": range(5, 9)}, lambda problem, _: planned(problem, good, time_limit_s=1e-9))
+    )
+    assert [score(point.plan) for point in points] == [score(good)] * 4
+    assert all(verify(with_sizes(PROBLEM, {"fast": point.sizes[0]}), point.plan) == () for point in points)
+
+
+def test_the_bound_at_a_larger_size_holds_at_smaller_sizes() -> None:
+    points = list(plans_by_size(PROBLEM, {"fast": (4, 5)}, planned))
+    best = points[0].plan.model_copy(update={"cost": points[0].plan.cost})
+    unproved = best.model_copy(update={"status": "feasible", "cost_lower_bound": 1.0, "proof": None, "gap": 0.5})
+    told = informed([SweepPoint((3,), unproved), SweepPoint((4,), best)])
+    assert (told[0].plan.status, told[0].plan.cost_lower_bound) == ("optimal", best.cost)
+    assert (told[0].plan.proof, told[0].plan.gap) == (best.proof, 0.0)
+    worse = unproved.model_copy(update={"cost": 99.0})
+    told = informed([SweepPoint((3,), worse), SweepPoint((4,), best)])
+    assert (told[0].plan.status, told[0].plan.cost_lower_bound) == ("feasible", best.cost)
+
+
+def test_a_plan_of_another_problem_is_ignored_as_a_start() -> None:
+    other = Problem.model_validate({"buffers": [{"id": "x", "size": 1, "start": 0, "end": 1}]})
+    stranger = solve(other, time_limit_s=20)
+    broken = solve(with_sizes(PROBLEM, {"fast": 9}), time_limit_s=20)
+    for start in (stranger, broken):
+        assert solve(with_sizes(PROBLEM, {"fast": 0}), time_limit_s=20, start=start).status == "optimal"
+
+
+def test_a_pool_that_is_not_there_is_refused() -> None:
+    with pytest.raises(OptionError) as caught:
+        list(plans_by_size(PROBLEM, {"sram": [1]}, planned))
+    assert str(caught.value) == 'sweep: must name a pool of the problem (fast, slow), got "sram"'
+
+
+def test_sizes_of_several_pools_are_combined() -> None:
+    pools = [{"name": "fast", "size": 4}, {"name": "middle", "size": 4, "cost": 1}, {"name": "slow", "cost": 2}]
+    problem = Problem.model_validate({"buffers": PROBLEM.buffers, "pools": pools, "objective": "cost"})
+    points = informed(list(plans_by_size(problem, {"fast": (4, 0), "middle": (0, 3, 6)}, planned)))
+    assert [point.sizes for point in points] == [(0, 0), (0, 3), (0, 6), (4, 0), (4, 3), (4, 6)]
+    for point in points:
+        sized = with_sizes(problem, dict(zip(("fast", "middle"), point.sizes, strict=True)))
+        assert verify(sized, point.plan) == ()
+        assert score(point.plan) == oracle.best_score(sized)
+    assert points[4].sizes == (4, 3)
+
+
+@pytest.mark.parametrize("sizes", [{}, {"fast": range(40), "slow": range(40)}])
+def test_too_many_combinations_are_refused_before_any_is_planned(sizes: dict[str, range]) -> None:
+    with pytest.raises(OptionError, match="sweep: must have 1 to 1000 combinations of sizes"):
+        next(plans_by_size(PROBLEM, sizes, planned))
+
+
+def test_a_grid_of_changes_has_a_plan_for_each_combination() -> None:
+    rows = [{"id": k, "size": 10, "start": 0, "end": 1} for k in "ab"]
+    problem = Problem.model_validate({"buffers": rows, "pools": [{"name": "sram", "size": 100}]})
+    sizes = [Change(buffer="a", fields={"size": size}) for size in (5, 95)]
+    pools = [Change(pool="sram", fields={"size": size}) for size in (50, 200)]
+    changes = (tuple(sizes), tuple(pools), (Change(buffer="b"),))
+    found = run_sweep(problem, changes=changes, options=SweepOptions(repetitions=2))
+    assert [row.peak for row in found.points] == [5, 5, None, 95]
+    assert [row.changes[1] for row in found.points] == pools * 2
+    sizes_too = run_sweep(problem, {"sram": (8, 200)}, changes=(tuple(sizes),), options=SweepOptions(alignments=(1, 8)))
+    assert [(row.alignment, row.size, row.peak) for row in sizes_too.points] == [
+        *((1, 8, None), (1, 200, 15), (1, 8, None), (1, 200, 105)),
+        *((8, 8, None), (8, 200, 18), (8, 8, None), (8, 200, 106)),
+    ]
+
+
+def test_changes_are_taken_as_objects_of_json() -> None:
+    problem = Problem.model_validate({"buffers": [{"id": "a", "size": 1, "start": 0, "end": 1}]})
+    found = memplan.sweep(problem, changes=[[{"buffer": "a", "fields": {"size": 3}}, {"buffer": "a"}]])
+    assert [row.peak for row in found.points] == [3, 0]
+    with pytest.raises(OptionError, match=r"^changes\[0\]: must be a list, got "):
+        memplan.sweep(problem, changes=[{"buffer": "a"}])
+
+
+def test_a_sweep_that_starts_from_a_plan_is_never_worse_than_it() -> None:
+    problem = random_problem(3, 24)
+    best = solve(problem)
+    sizes = problem.buffers.size.tolist()
+    halved = [Change.model_validate({"buffer": k, "fields": {"size": 1 + sizes[k] // 2}}) for k in range(24)]
+    dropped = [Change(buffer=k) for k in range(24)]
+    for changes in ((tuple(halved),), (tuple(dropped),)):
+        alone, started = (
+            run_sweep(problem, changes=changes, start=start, options=SweepOptions(solver="greedy"))
+            for start in (None, best)
+        )
+        assert max(point.peak or 0 for point in alone.points) > (best.peak or 0)
+        assert max(point.peak or 0 for point in started.points) <= (best.peak or 0)

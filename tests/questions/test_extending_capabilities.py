@@ -1,0 +1,177 @@
+"""The guides in docs/adding.md, followed: a toy capability and a toy option for models, in a copy of memplan."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.support.house_copies import ROOT, before, copy_packages, extend, guide, run_beside
+
+pytestmark = pytest.mark.slow
+
+COUNT = '''"""The capability `count`: the buffers of a problem, counted one by one."""
+
+from pydantic import Field
+
+from memplan.questions.capability import Answer, Capability, CapabilityOptions, Control
+from memplan.questions.inputs import PROBLEM
+from memplan.planner.model.problem import Problem
+
+
+class CountOptions(CapabilityOptions):
+    """Options of a count."""
+
+    least: int = Field(0, ge=0, description="Count buffers of at least so many bytes.")
+
+
+class Count(Answer):
+    """The number of buffers."""
+
+    buffers: int
+
+
+def count(problem: Problem, options: CountOptions = CountOptions(), control: Control = Control()) -> Count:
+    """Count buffers."""
+    running = control.begun(options)
+    for k, _ in enumerate(problem.buffers):
+        running.report({"seen": k + 1})
+    return Count(buffers=sum(buffer.size >= options.least for buffer in problem.buffers))
+
+
+CAPABILITY = Capability(
+    count,
+    inputs=(PROBLEM,),
+    lines=lambda found: [f"{found.buffers} buffers"],
+    status=lambda _: "counted",
+    example={"problem": {"buffers": [{"id": 0, "size": 8, "start": 0, "end": 2}]}},
+)
+'''
+CALLS = """
+import json
+import sys
+import time
+from pathlib import Path
+
+from fastapi.testclient import TestClient
+
+import memplan
+from memplan.api.cli.main import main
+from memplan.api.http.app import create_app
+from memplan.api.settings import Settings
+
+buffers = [{"id": 0, "size": 8, "start": 0, "end": 2}, {"id": 1, "size": 4, "start": 1, "end": 3}]
+problem, folder = {"buffers": buffers}, Path(sys.argv[1])
+assert memplan.count(memplan.Problem.model_validate(problem)).buffers == 2
+assert memplan.count(problem, least=5).buffers == memplan.count(problem, memplan.CountOptions(least=5)).buffers == 1
+(folder / "problem.json").write_text(json.dumps(problem))
+assert main(["count", str(folder / "problem.json"), "--least", "5", "-o", str(folder / "count.json")]) == 0
+assert json.loads((folder / "count.json").read_text()) == {"buffers": 1}
+assert main(["count", str(folder / "problem.json"), "--least", "-1"]) == 2
+
+app = create_app(Settings(data_folder=folder / "data", workers=1, require_keys=True, admin_key="k" * 40))
+key = {"Authorization": "Bearer " + "k" * 40}
+with TestClient(app) as client:
+    for answer, buffers in [
+        (client.post("/v1/count", json=problem, headers=key), 2),
+        (client.post("/v1/count", json={"problem": problem, "options": {"least": 5}}, headers=key), 1),
+        (client.post("/v1/count?least=5", json=problem, headers=key), 1),
+    ]:
+        assert (answer.status_code, answer.json()) == (200, {"buffers": buffers}), answer.text
+    for refusal, status in [
+        (client.post("/v1/count", json=problem), 401),
+        (client.post("/v1/count", content=b"{", headers=key), 400),
+        (client.post("/v1/count", json={"buffers": 1}, headers=key), 422),
+        (client.post("/v1/count?least=-1", json=problem, headers=key), 422),
+        (client.post("/v1/jobs?kind=count", json={"buffers": 1}, headers=key), 422),
+    ]:
+        assert refusal.status_code == status, refusal.text
+    described = client.get("/openapi.json").json()["paths"]["/v1/count"]["post"]
+    assert described["security"] and "least" in {each["name"] for each in described["parameters"]}
+    links = client.post("/v1/jobs?kind=count", json=problem, headers=key).json()["links"]
+    give_up = time.monotonic() + 30
+    while client.get(links["self"], headers=key).json()["state"] != "succeeded":
+        assert time.monotonic() < give_up
+        time.sleep(0.02)
+    assert client.get(links["result"], headers=key).json() == {"buffers": 2}
+    assert client.get(links["self"], headers=key).json()["plan_status"] == "counted"
+    assert [job["kind"] for job in client.get("/v1/jobs?kind=count", headers=key).json()["jobs"]] == ["count"]
+print("answered")
+"""
+PADDED = """
+import json
+import sys
+from base64 import b64encode
+from pathlib import Path
+
+from fastapi.testclient import TestClient
+
+import memplan
+from memplan.api.cli.main import main
+from memplan.api.http.app import create_app
+from memplan.api.settings import Settings
+
+model, folder = Path(sys.argv[1]), Path(sys.argv[2])
+plain = [buffer.size for buffer in memplan.read_problem(model).buffers]
+padded = [buffer.size for buffer in memplan.read_problem(model, padding=64).buffers]
+assert padded == [size + 64 for size in plain]
+for command in (["plan", str(model), "--padding", "64", "-q", "-o", str(folder / "plan.json")],
+                ["convert", str(model), "-o", str(folder / "problem.json"), "--padding", "64", "-q"]):
+    assert main(command) == 0
+rows = json.loads((folder / "problem.json").read_text())["buffers"]
+assert [row["size"] for row in rows] == padded
+app = create_app(Settings(data_folder=folder / "data", workers=0))
+with TestClient(app) as client:
+    data = model.read_bytes()
+    headers = {"content-type": "application/octet-stream"}
+    answer = client.post("/v1/convert?padding=64", content=data, headers=headers)
+    assert [row["size"] for row in answer.json()["problem"]["buffers"]] == padded, answer.text
+    body = {"file": b64encode(data).decode(), "options": {"padding": 64}}
+    assert client.post("/v1/convert", json=body).json()["problem"] == answer.json()["problem"]
+print("padded")
+"""
+
+
+def test_the_guides_list_few_files() -> None:
+    assert guide("How to add a capability") == {"questions/NAME/NAME.py", "questions/__init__.py"}
+    assert guide("How to add an option for reading models") == {
+        "planner/foreign/model_options.py",
+        "planner/foreign/NAME/reader.py",
+    }
+
+
+def test_a_toy_capability_is_answered_on_every_entrance(tmp_path: Path) -> None:
+    copy_packages(tmp_path)
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    rows = "QUESTIONS: Mapping[str, Row] = {\n"
+    extend(
+        tmp_path,
+        {
+            "questions/count/__init__.py": [("", '"""The question `count`."""\n')],
+            "questions/count/count.py": [("", COUNT)],
+            "questions/__init__.py": [(rows, f'{rows}    "count": Row("count.count"),\n')],
+        },
+    )
+    done = run_beside(tmp_path, CALLS, str(tmp_path))
+    assert done.stdout == "answered\n", done.stderr
+    layers = run_beside(tmp_path, "from importlinter.cli import lint_imports_command as run; run(['--no-cache'])")
+    assert " 0 broken." in layers.stdout, layers.stdout + layers.stderr
+
+
+def test_a_toy_option_for_models_is_taken_on_every_entrance(tmp_path: Path) -> None:
+    copy_packages(tmp_path)
+    padding = '    padding: int = Field(0, ge=0, description="Bytes behind each buffer.")\n'
+    extend(
+        tmp_path,
+        {
+            "planner/foreign/model_options.py": [before('    views: Views = Field(\n        "alias"', padding)],
+            "planner/foreign/imported.py": [before("    if options.alignment is not None:\n", "    size += options.padding\n")],
+        },
+    )
+    trace = [{"action": "alloc", "addr": 512 * k, "size": 512} for k in range(2)]
+    model = tmp_path / "snapshot.json"
+    model.write_text(json.dumps({"segments": [], "device_traces": [trace]}))
+    done = run_beside(tmp_path, PADDED, str(model), str(tmp_path))
+    assert done.stdout == "padded\n", done.stderr

@@ -1,0 +1,27 @@
+"""All parts of memplan find the same least peak of a model's operations."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from memplan.questions.compare.compare import CompareOptions, compare
+from memplan.extensions.networks.order.options import OrderOptions
+from memplan.extensions.networks.order.order import order
+from memplan.extensions.networks.order.reordering import reorder
+from memplan.questions.reading import Reader
+from memplan.solvers.search.control import Control
+
+MODELS = Path(__file__).parents[1] / "models"
+
+
+@pytest.mark.parametrize("name", ["view.tflite", "choice.tflite", "variable.tflite", "state.pte", "split_cat.pte"])
+def test_order_compare_and_reorder_find_the_same_least_peak(name: str) -> None:
+    data = (MODELS / name).read_bytes()
+    ordered = order(Reader().graph(data, name), OrderOptions(goal="placed", time_limit_s=20))
+    reordered = reorder(data, name, Control.of(20)).answer
+    compared = compare(data, CompareOptions(name=name, time_limit_s=120)).memplan_reordered
+    assert compared is not None
+    assert ordered.placed_peak == reordered.placed_peak == compared.peak
+    assert {ordered.placed_status, reordered.status, reordered.placed_status, compared.status} == {"optimal"}

@@ -1,0 +1,170 @@
+"""Answers reduced to some fields, and plans that keep the options of their problems."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import memplan
+from memplan.api.cli.main import main
+from memplan.api.request_bodies import JSON
+from memplan.api.requests import head_of, parse_request
+from memplan.api.settings import Settings
+from memplan.questions.capability import Control
+from memplan.questions.capability.registry import CAPABILITIES
+from memplan.questions.capability.selection import Selection
+from memplan.planner.errors import OptionError
+from tests.support.server import Running, running
+
+PROBLEM: dict[str, Any] = {
+    "buffers": [{"id": "a", "size": 64, "start": 0, "end": 3}, {"id": "b", "size": 32, "start": 2, "end": 5}]
+}
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Running]:
+    with running(Settings()) as found:
+        yield found
+
+
+@pytest.mark.parametrize("name", list(CAPABILITIES))
+def test_every_answer_can_be_had_in_part(name: str) -> None:
+    answer, models = CAPABILITIES[name].answer, CAPABILITIES[name].answers
+    schemas = {model.__name__: model.model_json_schema(mode="serialization") for model in models}
+    first, *others = {
+        field: 1 for own, schema in schemas.items() for field in schema.get("$defs", {}).get(own, schema)["properties"]
+    }
+    content = json.dumps(dict.fromkeys((first, *others), 1)).encode()
+    wanted, rest = Selection.of(answer, fields=[first]), Selection.of(answer, fields=[f"-{first}"])
+    assert wanted is not None
+    assert rest is not None
+    assert json.loads(wanted.write(content)) == {first: 1}
+    assert [*json.loads(rest.write(content))] == others
+    with pytest.raises(OptionError, match=r"fields: must name fields of the answer \(.*\), got \"no_such\""):
+        Selection.of(answer, fields=["no_such"])
+
+
+def test_python_takes_fields_of_an_answer() -> None:
+    plan = memplan.solve(memplan.Problem.model_validate(PROBLEM))
+    assert memplan.select_fields(plan, fields=["status", "peak"]) == {"status": "optimal", "peak": 96}
+    assert memplan.select_fields(plan, fields="peak") == {"peak": 96}
+    assert "placements" not in memplan.select_fields(plan, "-placements")
+    with pytest.raises(OptionError, match=r"got \"peaks\" \(did you mean peak\?\)"):
+        memplan.select_fields(plan, fields=["peaks"])
+
+
+def test_the_command_writes_fields_beside_whole_files(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    problem, plan = tmp_path / "p.json", tmp_path / "plan.json"
+    problem.write_text(json.dumps(PROBLEM))
+    assert main(["plan", str(problem), "--format", "status,peak", "-o", str(plan), "--quiet"]) == 0
+    assert json.loads(capfd.readouterr().out) == {"status": "optimal", "peak": 96}
+    assert json.loads(plan.read_text())["placements"]
+    assert main(["check", str(problem), "--budget", "96", "--format=-pools,-plan", "--quiet"]) == 0
+    assert not {"pools", "plan"} & json.loads(capfd.readouterr().out).keys()
+    assert main(["plan", str(problem), "--format", "pek"]) == 2
+    assert "format: must name json, csv, table, tables, triples, exir, page, or fields" in (
+        err := capfd.readouterr().err
+    )
+    assert 'got "pek" (did you mean peak?)' in err
+
+
+def test_calls_and_jobs_have_them_in_their_query(server: Running) -> None:
+    client = server.client
+    for _ in range(2):  # the second from what was written
+        answer = client.post("/v1/plan?fields=status,peak&time_limit_s=2", json=PROBLEM)
+        assert (answer.status_code, answer.json()) == (200, {"status": "optimal", "peak": 96})
+    assert client.post("/v1/plan", json=PROBLEM).json()["placements"]
+    body = {"problem": PROBLEM, "options": {"time_limit_s": 2, "budgets": ["96"]}}
+    found = client.post("/v1/check?fields=-pools&fields=-plan", json=body).json()
+    assert found["passed"]
+    assert not {"pools", "plan"} & found.keys()
+
+    job = server.ended(client.post("/v1/jobs", json=PROBLEM).json())
+    for link in ("result", "plan"):
+        assert client.get(f"{job['links'][link]}?fields=peak").json() == {"peak": 96}
+    assert client.get(f"/v1/plans/{job['problem_hash']}?fields=status").json() == {"status": "optimal"}
+
+
+def test_an_unknown_field_of_an_answer_is_refused_with_the_list_of_fields(server: Running) -> None:
+    answer = server.client.post("/v1/check?fields=pased", json={"problem": PROBLEM})
+    assert answer.status_code == 422
+    assert "passed, subject, status," in answer.json()["detail"]
+    assert answer.json()["detail"].endswith('got "pased" (did you mean passed?)')
+    answer = server.client.post("/v1/plan?fields=peak", json=PROBLEM, headers={"accept": "text/csv"})
+    assert (answer.status_code, answer.json()["detail"]) == (
+        422,
+        'fields, fail: must be left out where the answer is not application/json, got "text/csv"',
+    )
+    inside = server.client.post("/v1/check", json={"problem": PROBLEM, "options": {"fields": ["peak"]}})
+    assert "stands in the query of its call, as ?fields=status,peak" in inside.json()["detail"]
+
+
+BUFFERS = [{"id": "a", "size": 400, "start": 0, "end": 2}, {"id": "b", "size": 8, "start": 1, "end": 3}]
+OPTIONS = ["--pool", "sram=4KiB@0x20000000", "--pin", "b=sram:0x100", "--reserve", "sram=16", "--alignment", "4"]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    Path("p.json").write_text(json.dumps({"buffers": BUFFERS}))
+    assert main(["plan", "p.json", "-o", "plan.json", "-q", *OPTIONS]) == 0
+    assert main(["convert", "p.json", "-o", "full.json", "-q", *OPTIONS]) == 0
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "verify p.json plan.json",
+        "verify full.json plan.json",
+        "verify p.json plan.json --pool sram=4KiB@0x20000000",
+        "convert p.json plan.json --to ld -o plan.ld",
+        "certify p.json plan.json",
+        "check p.json --plan plan.json",
+        "plan p.json --keep plan.json --accept 0 -o new.json",
+        "plan full.json --keep plan.json --accept 0 -o new.json",
+    ],
+)
+def test_a_plan_is_asked_about_without_its_options(folder: Path, line: str) -> None:
+    assert main([*line.split(), "-q"]) == 0
+    if (new := folder / "new.json").exists():
+        kept = json.loads(new.read_text())["kept"]
+        assert (kept["stayed"], kept["moved"]) == (2, 0)
+
+
+def test_advice_about_a_plan_repeats_its_options(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    main(["plan", "p.json", "--capacity", "64", "-o", "none.json", "-q"])
+    assert main(["convert", "p.json", "none.json", "--to", "c"]) == 2
+    said = capfd.readouterr().err
+    assert "the problem is read with --capacity 64, as it was for the plan" in said
+    assert "`memplan explain p.json --capacity 64` says why" in said
+
+
+@pytest.mark.parametrize(
+    "line", ["plan p.json --keep bare.json", "convert p.json bare.json --to c", "verify p.json bare.json"]
+)
+def test_for_a_plan_without_its_options_the_missing_option_is_named(
+    folder: Path, line: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    plan = json.loads(Path("plan.json").read_text())
+    Path("bare.json").write_text(json.dumps({name: plan[name] for name in plan if name != "read_with"}))
+    assert main(line.split()) in (2, 3)
+    said = capfd.readouterr().err
+    assert "--capacity" in said
+    assert "moved" not in said
+
+
+def ask(kind: str, content: dict[str, Any], query: str = "") -> Any:
+    asked = parse_request(kind, head_of(JSON, query), json.dumps(content).encode())
+    return json.loads(asked.answer(Control.of(10))[0])
+
+
+def test_a_plan_is_asked_about_over_http_without_its_options() -> None:
+    problem = {"buffers": BUFFERS}
+    plan = ask("plan", problem, "capacity=sram%3D4KiB&pin=b%3Dsram:256&copies=b%3D2")
+    assert plan["read_with"] == {"capacity": ["sram=4KiB"], "pin": ["b=sram:256"], "copies": ["b=2"]}
+    assert ask("verify", {"problem": problem, "plan": plan})["valid"]

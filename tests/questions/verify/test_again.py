@@ -1,0 +1,92 @@
+"""Plans made again: equal bytes, another plan, another peak, and wrong options."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import pytest
+
+from memplan.questions.capability import Control
+from memplan.questions.verify.verify import Verdict, VerifyOptions, verify
+from memplan.planner.errors import OptionError, PlanError
+from memplan.planner.formats import read_problem
+from memplan.planner.model.plan import KeptPlaces, Plan
+from memplan.planner.verify import verifier
+from memplan.solvers.portfolio.solve import solve
+from memplan.solvers.search.control import Deadline
+from tests.support.public_problems import FOLDER
+
+TABLE = b"id,lower,upper,size\na,0,2,4\nb,1,3,4\nc,2,4,6\n"
+PROBLEM = read_problem(TABLE, "p.csv")
+
+
+def made(data: bytes = TABLE, **options: Any) -> Plan:
+    return solve(read_problem(data, "p.csv"), **{"time_limit_s": 1.0, "deterministic": True} | options)
+
+
+def again(plan: Plan, data: bytes = TABLE) -> Verdict:
+    return verify(read_problem(data, "p.csv"), plan, options=VerifyOptions(again=True, with_plans=True))
+
+
+def test_reproducible_answers_are_repeated_to_the_byte() -> None:
+    files = ("minimalloc/C.1048576.csv", "executorch/squeezenet1_1.csv", "minimalloc_small/e.12.csv")
+    for data in (TABLE, *((FOLDER / name).read_bytes() for name in files)):
+        plan = made(data, seed=3)
+        assert plan.options == {"time_limit_s": 1.0, "deterministic": True, "seed": 3}
+        found = again(plan, data).again
+        assert found is not None
+        assert (found.same, found.reproducible, found.version_before) == ("bytes", True, None)
+        assert found.plan == plan
+
+
+def test_a_plan_whose_search_a_clock_ended_is_made_again_with_the_default_limit() -> None:
+    plan = solve(PROBLEM)
+    assert plan.options is None
+    found = again(plan).again
+    assert found is not None
+    assert (found.same, found.reproducible) == ("bytes", False)
+
+
+def test_another_plan_and_another_peak_are_distinguished() -> None:
+    plan = made()
+    other = again(plan.model_copy(update={"solver": "somebody", "version": "0.0.1"})).again
+    assert other is not None
+    assert (other.same, other.version_before) == ("peak", "0.0.1")
+    places = [{"id": row.id, "pool": row.pool, "offset": row.offset + 8} for row in plan.placements]
+    higher = again(
+        Plan.model_validate({"placements": places, "peak": (plan.peak or 0) + 8, "status": "feasible"})
+    ).again
+    assert higher is not None
+    assert (higher.same, higher.peak_before, higher.peak) == ("nothing", (plan.peak or 0) + 8, plan.peak)
+    assert not higher.reproducible
+
+
+def test_a_plan_that_cannot_be_made_again_is_refused() -> None:
+    with pytest.raises(PlanError, match=r"^plan.options.time_limit_s: must be "):
+        again(made().model_copy(update={"options": {"time_limit_s": 0}}))
+    kept = KeptPlaces(eps=0, least="buffers", stayed=3, moved=0, moved_bytes=0, least_moves=0, proved=True)
+    with pytest.raises(OptionError, match=r"^again: must be of a plan that keeps no places of another"):
+        again(made().model_copy(update={"kept": kept}))
+
+
+def test_infeasibility_is_found_again_with_its_reason() -> None:
+    small = PROBLEM.with_capacity(8)
+    from memplan.questions.plan.plan import PlanOptions, plan
+
+    first = plan(small, options=PlanOptions(deterministic=True, time_limit_s=1.0))
+    assert first.explanation is not None
+    found = verify(small, first, options=VerifyOptions(again=True), control=Control()).again
+    assert found is not None
+    assert (found.same, found.status) == ("bytes", "infeasible")
+
+
+def test_a_search_that_a_clock_or_a_caller_ended_says_so() -> None:
+    problem = read_problem((FOLDER / "minimalloc" / "J.1048576.csv").read_bytes(), "J.csv")
+    late = solve(problem, deterministic=True, control=Control(deadline=Deadline.after(0.05)))
+    assert (late.reproducible, late.disturbed_by) == (False, "time_limit")
+    cancelled = threading.Event()
+    cancelled.set()
+    stopped = solve(problem, deterministic=True, control=Control(cancelled=cancelled))
+    assert (stopped.reproducible, stopped.disturbed_by) == (False, "cancelled")
+    assert (solve(problem, accept="fit").reproducible, verifier.verify(problem, late)) == (None, ())

@@ -1,0 +1,189 @@
+"""Verdicts on plans: each claim is either checked or named as unchecked."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memplan import solve
+from memplan.api.cli.main import main
+from memplan.questions.verify.verify import CAPABILITY, Verdict, lines, verify
+from memplan.planner.errors import InputError
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
+from memplan.solvers.certificates.certify import certify, with_certificate
+from tests.support.random_problems import random_problem
+from tests.support.tight_problems import mixed_alignments
+
+PAIR = [{"id": "a", "size": 4, "start": 0, "end": 2, "alignment": 8}, {"id": "b", "size": 5, "start": 1, "end": 3}]
+ONE = Problem.model_validate({"buffers": PAIR, "pools": [{"name": "p", "size": 64}]})
+TWO = random_problem(3, 5, frozenset({"pools"}))
+
+
+def by(found: Verdict) -> dict[str, str | None]:
+    return {each.claim: each.by for each in found.claims}
+
+
+def certified_plan(problem: Problem, **options: Any) -> tuple[Plan, str]:
+    plan = solve(problem, **options)
+    found = certify(problem, plan)
+    return with_certificate(plan, found), found.text
+
+
+def test_a_certificate_checks_what_nothing_else_does() -> None:
+    for profile in ("balanced", "speed", "size"):
+        plan, text = certified_plan(TWO, profile=profile)
+        alone, proved = by(verify(TWO, plan)), by(verify(TWO, plan, text))
+        # Where costs count, what is alive shows no least of these.
+        assert (alone["status"], alone["profile"]) == ("witness" if profile == "size" else None, None)
+        assert {proved[name] for name in ("status", "profile", "certificate")} == {"certificate"}
+        # A bound on the sum over both pools follows from no least end of one, and from no least cost.
+        assert {name for name, checker in proved.items() if checker is None} <= {"solver", "stop_reason", "version"} | {
+            "wall_time_s",
+            "lower_bound",
+            "proof",
+            "proof.by",
+            "findings",
+        }
+
+
+def test_claims_of_a_valid_plan_that_cannot_be_checked_are_listed_as_not_checked() -> None:
+    plan = solve(ONE)
+    said = list(lines(verify(ONE, plan)))
+    assert said[0] == "valid, 2 placements"
+    assert said[-1].startswith("not checked: ")
+    bare = Plan.model_validate({"placements": [row.model_dump() for row in plan.placements]})
+    (first, peak) = lines(verify(ONE, bare))
+    assert (first, peak.partition(":")[0]) == ("valid, 2 placements", ONE.pools[0].name)
+
+
+def test_a_pool_of_one_buffer_is_at_its_least_and_nothing_is_reported_about_it_without_that_buffer() -> None:
+    rows = [{"id": name, "size": 8, "start": k, "end": k + 2, "pools": [name]} for k, name in enumerate("xy")]
+    storages = Problem.model_validate({"buffers": rows, "pools": [{"name": "x"}, {"name": "y"}]})
+    places = [{"id": name, "pool": name, "offset": 0} for name in "xy"]
+    said = list(lines(verify(storages, Plan.model_validate({"placements": places}))))
+    assert said[1:] == [
+        'x: 8 B, proved to be the least: "x" is alive at time 0',
+        'y: 8 B, proved to be the least: "y" is alive at time 1',
+    ]
+
+
+@pytest.mark.parametrize(
+    ("changed", "claim"),
+    [
+        ({"lower_bound": 13, "proof": None, "peak": 13}, "status"),
+        ({"proof": {"kind": "search"}}, "status"),
+        ({"proof": {"kind": "engines"}}, "lower_bound"),
+        ({"profile": "speed"}, "profile"),
+        ({"version": "9"}, "version"),
+        ({"solver": "magic"}, "solver"),
+        ({"reproducible": True, "disturbed_by": "cancelled"}, "reproducible"),
+        (
+            {
+                "kept": {
+                    "eps": 0,
+                    "least": "buffers",
+                    "stayed": 2,
+                    "moved": 0,
+                    "moved_bytes": 0,
+                    "least_moves": 0,
+                    "proved": True,
+                }
+            },
+            "kept",
+        ),
+        ({"proof": {"kind": "search", "certificate": {"sha256": "0" * 64}}}, "certificate"),
+        ({"pools": [{"name": "p", "used": 13, "lower_bound": 13}], "proof": None}, "pools[0].lower_bound"),
+    ],
+)
+def test_claims_without_any_evidence_are_listed_as_not_checked(changed: dict[str, Any], claim: str) -> None:
+    rows = [{"id": "b", "pool": "p", "offset": 0}, {"id": "a", "pool": "p", "offset": 8}]
+    rows[0]["offset"], rows[1]["offset"] = 8, 0
+    fields = {"status": "optimal", "lower_bound": 13, "peak": 13, "gap": 0.0, "placements": rows}
+    found = verify(ONE, Plan.model_validate(fields | changed))
+    assert found.valid, found.violations
+    assert by(found)[claim] is None
+    assert any(line.startswith("not checked: ") and claim in line for line in lines(found))
+
+
+def test_claims_of_infeasibility_are_checked_or_listed_as_not_checked() -> None:
+    problem = mixed_alignments(16003, 16)
+    best = solve(problem, time_limit_s=20).peak
+    assert best is not None
+    tight = problem.with_capacity(best - 1)
+    plan, text = certified_plan(tight)
+    assert plan.status == "infeasible"
+    alone, proved = by(verify(tight, plan)), by(verify(tight, plan, text))
+    assert (alone["status"], proved["status"]) == (None, "certificate")
+    false = Plan.model_validate({"status": "infeasible", "explanation": {"message": "no", "needed": 1}})
+    named = by(verify(problem.with_capacity(best), false))
+    assert {named["status"], named["explanation.needed"], named["explanation.message"]} == {None}
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [{"weighted": {"weights": {"fast": 1000, "slow": 1}, "sum": 0.0}}, {"cost_limit": 1e9}],
+)
+def test_a_certificate_proves_no_claims_of_a_plan_with_other_goals(wanted: dict[str, Any]) -> None:
+    plan, text = certified_plan(TWO, profile="size")
+    if "weighted" in wanted:
+        used = {pool.name: pool.used or 0 for pool in plan.pools}
+        total = sum(weight * used[name] for name, weight in wanted["weighted"]["weights"].items())
+        wanted = {"weighted": wanted["weighted"] | {"sum": total, "lower_bound": total}}
+    data = json.loads(plan.model_dump_json()) | wanted
+    found = verify(TWO, Plan.model_validate(data), text)
+    assert found.valid, found.violations
+    assert {by(found)[name] for name in ("status", "profile", "lower_bound", *wanted)} == {None}
+
+
+@pytest.mark.parametrize("buffers", [0, "a", [["a"]], None])
+def test_findings_about_unknown_buffers_are_refused(buffers: object) -> None:
+    with pytest.raises(InputError, match="findings"):
+        Plan.model_validate({"findings": [{"rule": "r", "message": "m", "buffers": buffers}]})
+
+
+def test_an_optimal_plan_with_a_cost_above_its_bound_is_a_violation() -> None:
+    plan = solve(TWO, profile="speed")
+    assert plan.cost is not None
+    low = plan.model_copy(update={"cost_lower_bound": plan.cost - 1})
+    assert "where the status is optimal" in verify(TWO, low).violations[0].message
+
+
+def test_a_certificate_of_another_problem_or_without_a_proof_is_reported() -> None:
+    plan, text = certified_plan(ONE)
+    said = verify(ONE, plan, text.replace("used 9", "used 10").replace("claim 8", "claim 9"))
+    assert not said.valid
+    assert any("certificate: refused" in each.message for each in said.violations)
+    other, _ = certified_plan(ONE)
+    assert other.proof is not None
+    wrong = other.model_copy(
+        update={"proof": other.proof.model_copy(update={"certificate": certify(TWO, solve(TWO)).facts()})}
+    )
+    assert any("certificate.sha256" in each.message for each in verify(ONE, wrong, text).violations)
+    assert CAPABILITY.exit_status(said) == 3
+
+
+def test_the_command_checks_the_given_file_unchanged(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    table, plan, proof = (str(tmp_path / name) for name in ("e.csv", "plan.json", "plan.proof"))
+    Path(table).write_text("id,start,end,size\na,0,1,9\nb,1,2,9\n")
+    sizes = ["--capacity", "fast=10", "--capacity", "slow=20"]
+    for more in ([], sizes, ["--half-open"]):
+        assert main(["plan", table, "-q", "-o", plan, "-o", proof, *more]) == 0
+        capfd.readouterr()
+        assert main(["verify", table, plan, "--certificate", proof, "--format", "json", *more]) == 0
+        found = json.loads(capfd.readouterr().out)
+        checked = {each["claim"]: each["by"] for each in found["claims"]}
+        assert (checked["status"], checked["certificate"]) == ("certificate", "certificate")
+        lifetimes = "half-open" if more == ["--half-open"] else "closed"
+        assert found["proved"].endswith(f"with {lifetimes} lifetimes")
+    assert main(["verify", table, plan, "--certificate", proof, "--capacity", "30"]) == 3
+
+
+def test_for_a_plan_of_another_problem_that_is_reported_first() -> None:
+    many = Problem.model_validate({"buffers": [{"id": k, "size": 4, "start": 0, "end": 2} for k in range(40)]})
+    first, *others, last, _way = lines(verify(many, solve(ONE.model_copy(update={"pools": many.pools}))))
+    assert first == "the plan is of another problem: its problem_hash is not that of this one"
+    assert (len(others), last.startswith("and "), last.endswith(" other violations")) == (5, True, True)
