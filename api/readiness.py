@@ -12,9 +12,9 @@ import anyio
 import numpy as np
 from anyio import to_thread
 
-from memplan.questions.capability.registry import CAPABILITIES
 from memplan.planner.errors import MemplanError
 from memplan.planner.model.problem import Problem
+from memplan.questions.capability.registry import CAPABILITIES
 from memplan.solvers.core.tables import CORE
 from memplan.solvers.portfolio.registry import SOLVERS
 from memplan.solvers.portfolio.solve import solve

@@ -12,15 +12,15 @@ from functools import cache
 from typing import Any, get_args
 
 from memplan.api.options import NO_OPTIONS, Options
-from memplan.questions.capability import Capability, CapabilityOptions
-from memplan.questions.capability.registry import CAPABILITIES
-from memplan.questions.capability.wire import read_object
 from memplan.files import named
 from memplan.planner.errors import MAX_SHOWN, FormatError, InputError, OptionError, path_of, shown
 from memplan.planner.errors.did_you_mean import did_you_mean, meant
+from memplan.planner.foreign.reading import detect
 from memplan.planner.formats import FORMATS, memplan_json, minimalloc_csv
 from memplan.planner.model.rows import WireValue
-from memplan.planner.foreign.reading import detect
+from memplan.questions.capability import Capability, CapabilityOptions
+from memplan.questions.capability.registry import CAPABILITIES
+from memplan.questions.capability.wire import read_object
 
 JSON, CSV, TEXT, BYTES = "application/json", "text/csv", "text/plain", "application/octet-stream"
 FORM = "multipart/form-data"

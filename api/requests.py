@@ -28,6 +28,13 @@ from memplan.api.request_bodies import (
     split_body,
 )
 from memplan.api.settings import Settings
+from memplan.planner.errors import MAX_SHOWN, FormatError, InputError, OptionError, path_of, sentences_of_options, shown
+from memplan.planner.errors.did_you_mean import unknown_option
+from memplan.planner.formats import memplan_json, minimalloc_csv
+from memplan.planner.instance.canonical import problem_hash
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
+from memplan.planner.model.rows import WireValue, as_tuple
 from memplan.questions.capability import Capability, CapabilityOptions, Control
 from memplan.questions.capability.wire import read_question
 from memplan.questions.inputs.extent import MOST_EXPANDED, Extent, check_expanded
@@ -36,13 +43,6 @@ from memplan.questions.plan.answers import problem_in_heaps
 from memplan.questions.plan.plan import PlanOptions
 from memplan.questions.reading import OF_PLANS, Reader, ReadOptions, reading_of_plan, validated, with_reading
 from memplan.questions.reading.adapting import adapted, aligned
-from memplan.planner.errors import MAX_SHOWN, FormatError, InputError, OptionError, path_of, sentences_of_options, shown
-from memplan.planner.errors.did_you_mean import unknown_option
-from memplan.planner.formats import memplan_json, minimalloc_csv
-from memplan.planner.instance.canonical import problem_hash
-from memplan.planner.model.plan import Plan
-from memplan.planner.model.problem import Problem
-from memplan.planner.model.rows import WireValue, as_tuple
 
 TERMS = ("priority", "deadline_s")
 """The fields of a job's request besides its inputs and options."""

@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from memplan.extensions.cascade.c_program import write_cascade
 
+from memplan.extensions.cascade.c_program import write_cascade
 from memplan.extensions.cascade.cascade import cascade
 from memplan.extensions.cascade.search.options import CascadeOptions
-from memplan.planner.operations.graph import OperationGraph
-from memplan.planner.foreign.model_graph import read_model_graph
 from memplan.extensions.models.tests.programs_in_c import Values, arena_of, by_numpy, has_cortex, run, written
+from memplan.planner.foreign.model_graph import read_model_graph
+from memplan.planner.operations.graph import OperationGraph
 from tests.support.networks import Network, mobilenet_v1, mobilenet_v2
 
 WITH_VALUES = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED")

@@ -24,18 +24,19 @@ from dataclasses import dataclass
 from typing import Any
 from unittest.mock import patch
 
+from packages.tile.tests.small_schedules import drawn_schedule
+
 from lab.support.drawn_calls import drawn_inputs
 from lab.support.heavy_bodies import Data, graph, of_file, of_problem, problem, statements
+from memplan.extensions.models.tests.litert_models import random_model
+from memplan.planner.errors import InputError, MemplanError, TimeOverError
+from memplan.planner.model.problem import Problem
 from memplan.questions.capability import Control
 from memplan.questions.capability.registry import CAPABILITIES
 from memplan.questions.capability.wire import read_body_options, read_question
-from memplan.planner.errors import InputError, MemplanError, TimeOverError
-from memplan.planner.model.problem import Problem
 from memplan.solvers.portfolio.options import SolveOptions
 from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.search.control import Deadline
-from memplan.extensions.models.tests.litert_models import random_model
-from packages.tile.tests.small_schedules import drawn_schedule
 
 _MOST_SCHEDULED = 2_000
 _SIZES = "10,100,1000,5000,50000"

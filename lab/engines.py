@@ -25,10 +25,9 @@ from pathlib import Path
 from statistics import geometric_mean, median
 from unittest.mock import patch
 
-from memplan.extensions.library.entries import ProblemLibrary
-
 from lab.support.engine_alone import ROOT, EngineRun, cpu_s, measured, problem_called
 from lab.support.kept_results import KeptResults
+from memplan.extensions.library.entries import ProblemLibrary
 from memplan.solvers.portfolio import stages
 from memplan.solvers.portfolio.solve import solve
 

@@ -14,22 +14,21 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from lab.support.cases import ended
+from memplan.extensions.cascade.answer import CascadeAnswer
+from memplan.extensions.cascade.cascade import CascadeOptions, cascade
+from memplan.extensions.cascade.writing import model_in_parts, written_in_parts, written_model
+from memplan.extensions.models.tests.micro_models import FLOAT_ONLY, LAYERS, micro_model
 from memplan.extensions.models.tflite import arena
 from memplan.extensions.models.tflite.device_forms import FormSearch
 from memplan.extensions.models.tflite.interpreter import MicroRun, run
 from memplan.extensions.models.tflite.model import read_model
-
-from lab.support.cases import ended
-from memplan.questions.capability import Control
-from memplan.extensions.cascade.answer import CascadeAnswer
-from memplan.extensions.cascade.cascade import CascadeOptions, cascade
-from memplan.extensions.cascade.writing import model_in_parts, written_in_parts, written_model
-from memplan.questions.convert.options import ConvertOptions
 from memplan.extensions.networks.order.options import OrderOptions
 from memplan.extensions.networks.order.order import order
-from memplan.questions.reading import Reader
 from memplan.planner.errors import InputError
-from memplan.extensions.models.tests.micro_models import FLOAT_ONLY, LAYERS, micro_model
+from memplan.questions.capability import Control
+from memplan.questions.convert.options import ConvertOptions
+from memplan.questions.reading import Reader
 
 _LESS = 64
 Run = Callable[[bytes, int], MicroRun]

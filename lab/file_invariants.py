@@ -12,9 +12,8 @@ from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 
-from memplan.extensions.library.entries import ProblemLibrary
-
 from lab.support.cases import run_cases
+from memplan.extensions.library.entries import ProblemLibrary
 from memplan.extensions.systems.tests import foreign_files
 from memplan.extensions.systems.tests.drawn_files import drawn_file
 from memplan.extensions.systems.tests.file_invariants import violations

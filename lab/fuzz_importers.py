@@ -19,10 +19,10 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from memplan.planner.errors import FormatError, InputError
-from memplan.planner.systems import file_readers
-from memplan.planner.verify.verifier import verify
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.foreign.reading import model_of_plan, read_as, read_plan_as
+from memplan.planner.systems import file_readers
+from memplan.planner.verify.verifier import verify
 from tests.support.dump_files import DUMPS, MEMORIES, PACKS, perceptron, recorded
 
 MODELS = Path(__file__).parents[1] / "tests" / "models"

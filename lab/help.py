@@ -8,10 +8,10 @@ from contextlib import redirect_stdout
 from pathlib import Path
 
 from memplan.api.cli.commands import COMMANDS, Runnable, app, made, runnable
-from memplan.questions import QUESTIONS
+from memplan.questions import questions
 
 FOLDER = Path(__file__).parent.parent / "api" / "cli" / "texts"
-OWN = [*(name for name in QUESTIONS if name not in COMMANDS), *COMMANDS]
+OWN = [*(name for name in questions() if name not in COMMANDS), *COMMANDS]
 
 
 def texts() -> dict[str, str]:

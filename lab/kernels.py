@@ -15,10 +15,11 @@ from contextlib import suppress
 from typing import Any
 
 import torch
-from memplan.extensions.torch.inside.kernels import HIDING
 from torch._subclasses import FakeTensorMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map_only
+
+from memplan.extensions.torch.inside.kernels import HIDING
 
 _KINDS = (torch.float32, torch.bfloat16)
 

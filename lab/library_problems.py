@@ -17,6 +17,8 @@ from collections import Counter, defaultdict
 from datetime import date
 from pathlib import Path
 
+from lab.ledger.rows import read_rows
+from lab.support.library_answers import WAYS, answer
 from memplan.extensions.bench.results import read_results
 from memplan.extensions.bench.summary import Summary
 from memplan.extensions.library.archives import write_file
@@ -24,9 +26,6 @@ from memplan.extensions.library.entries import BENCHMARK, EASY, PARTS, VERSION, 
 from memplan.extensions.library.fingerprints import features, fingerprint
 from memplan.extensions.library.judging import KINDS
 from memplan.extensions.library.submitting import Finder, submit
-
-from lab.ledger.rows import read_rows
-from lab.support.library_answers import WAYS, answer
 from memplan.planner import __version__
 
 

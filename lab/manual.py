@@ -14,12 +14,12 @@ from click import Choice, Command, Group, Option
 
 from memplan.api.cli.commands import made, names
 from memplan.api.cli.flag_names import spelled
-from memplan.questions import QUESTIONS
+from memplan.planner.systems import System, systems
+from memplan.questions import questions
 from memplan.questions.capability import Capability
 from memplan.questions.capability.registry import CAPABILITIES
 from memplan.questions.inputs.question import Input
 from memplan.questions.reading import ReadOptions
-from memplan.planner.systems import System, systems
 
 PAGE = Path(__file__).parent.parent / "docs" / "reference.md"
 _MADE = "<!-- What follows is made from the definitions, by `python -m lab.manual`. -->\n"
@@ -59,7 +59,7 @@ def _about(name: str, command: Command, shared: set[tuple[str, str]]) -> Iterato
     text = capability.help if capability else inspect.cleandoc(command.help or "")
     yield f"## {name}\n\n{text}\n"
     if capability:
-        about = f" See [{QUESTIONS[name].document}]({QUESTIONS[name].document})." if name in QUESTIONS else ""
+        about = f" See [{questions()[name].document}]({questions()[name].document})." if name in questions() else ""
         yield f"{_called(capability, name)}.{about}\n"
     own = capability.options.model_json_schema()["properties"] if capability else {}
     inside: dict[str, Any] = dict(command.commands) if isinstance(command, Group) else {"": command}

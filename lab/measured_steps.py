@@ -54,8 +54,9 @@ def reserved_mb(name: str, side: int, batch: int) -> float:
     """Return what torch's allocator reserves for a training step of a network of timm, in MB."""
     import timm
     import torch
-    from memplan.extensions.torch.inside.fits import fits
     from torch.nn.functional import cross_entropy
+
+    from memplan.extensions.torch.inside.fits import fits
 
     with torch.device("meta"):
         model = timm.create_model(name)

@@ -18,15 +18,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from memplan.extensions.page.file_page import plan_page
-
 from lab.places import Offsets, lives, loose, moved, plan_of, roots
 from lab.support.cases import run_cases
 from memplan import ExplainOptions, Plan, Problem, explain
+from memplan.extensions.page.file_page import plan_page
+from memplan.extensions.page.tests.browser import Tab, chromium, tab, wait_until
+from memplan.planner.instance.audit import verify
 from memplan.questions.verify.better import beside_best
 from memplan.questions.verify.verify import verdict_on
-from memplan.planner.instance.audit import verify
-from memplan.extensions.page.tests.browser import Tab, chromium, tab, wait_until
 from tests.support.families import families
 
 _READ = """(sizes) => {

@@ -15,8 +15,8 @@ from typing import Any
 
 from memplan import read_problem
 from memplan.api.settings import Settings
-from memplan.planner.formats.memplan_json import write_problem
 from memplan.extensions.page.tests.browser import DROP, Tab, chromium, tab
+from memplan.planner.formats.memplan_json import write_problem
 from tests.support.server import Running, running
 
 EXAMPLES = Path(__file__).parents[1] / "examples"

@@ -15,8 +15,8 @@ from collections.abc import Iterable, Iterator
 
 from lab.support.cases import run_cases
 from memplan import Plan, Problem, Verdict, solve
-from memplan.questions.verify.verify import verdict_on
 from memplan.planner.instance.audit import verify
+from memplan.questions.verify.verify import verdict_on
 from tests.support.families import families
 from tests.support.tied_problems import draw_tied_problem
 

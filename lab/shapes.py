@@ -21,15 +21,15 @@ from pathlib import Path
 
 from lab.support.cases import run_cases
 from lab.symbolic_certificates import said_of
-from memplan.questions.capability import Control
 from memplan.extensions.shapes.limits import SymbolLimits, bound_at
 from memplan.extensions.shapes.offset_programs import Evaluator, OffsetPrograms
 from memplan.extensions.shapes.search.search import planned
 from memplan.extensions.shapes.shapes import ShapesAnswer, ShapesOptions, shapes
-from memplan.extensions.shapes.verify_programs import verify_programs
 from memplan.extensions.shapes.symbols.comparing import samples
 from memplan.extensions.shapes.symbols.problem import SymbolicProblem
 from memplan.extensions.shapes.symbols.sized import compiled
+from memplan.extensions.shapes.verify_programs import verify_programs
+from memplan.questions.capability import Control
 from tests.support.symbolic import demand_at, drawn_problem, every_value
 
 

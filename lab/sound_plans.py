@@ -17,11 +17,11 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
-from memplan.planner.systems import reference_planners
-from memplan.planner.verify.verifier import verify
 from memplan.planner.foreign.imported import Imported
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.foreign.reading import read_model, read_plan_as
+from memplan.planner.systems import reference_planners
+from memplan.planner.verify.verifier import verify
 
 Printed = bytes | tuple[bytes, bytes]
 """What a system prints, or a model and what is printed of it."""

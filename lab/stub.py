@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_overloads, get_type_hints
 
 import memplan
-from memplan.questions import QUESTIONS
+from memplan.questions import questions
 from memplan.questions.capability import Capability
 from memplan.questions.capability.registry import CAPABILITIES
 
@@ -36,10 +36,10 @@ def stub() -> str:
         for name, module in vars(memplan)["_modules"]().items()
         if name != "solve" and module.startswith("memplan.")  # not what other distributions bring
     }
-    rows = [f"from {module} import {name} as {name}" for name, module in modules.items() if name not in QUESTIONS]
+    rows = [f"from {module} import {name} as {name}" for name, module in modules.items() if name not in questions()]
     rows.remove("from memplan.questions.capability import Control as Control")
     rows += [f"from {kind.__module__} import {kind.__name__}" for kind in _unnamed(modules)]
-    questions = [line for name in sorted(QUESTIONS) for line in _question(CAPABILITIES[name])]
+    questions = [line for name in sorted(questions()) for line in _question(CAPABILITIES[name])]
     lines = [_HEAD + "\n".join(sorted(set(rows))), "", "__all__: list[str]", "", *questions, "solve = plan", ""]
     formatted = [sys.executable, "-m", "ruff", "format", "--quiet", "--stdin-filename", str(FILE), "-"]
     return subprocess.run(formatted, input="\n".join(lines), text=True, check=True, capture_output=True).stdout
@@ -47,7 +47,7 @@ def stub() -> str:
 
 def _unnamed(modules: Mapping[str, str]) -> Iterator[type]:
     """Yield the classes of inputs and answers that `memplan` has no name for."""
-    for name in QUESTIONS:
+    for name in questions():
         for kind in _classes(get_type_hints(CAPABILITIES[name].function)):
             if kind.__module__.startswith("memplan.") and kind.__name__ not in modules:
                 yield kind

@@ -15,14 +15,14 @@ from fractions import Fraction
 from typing import Any
 
 from lab.support.cases import run_cases
+from memplan.extensions.checkers import all_values
 from memplan.extensions.shapes.offset_programs import Evaluator, OffsetPrograms
 from memplan.extensions.shapes.shapes import ShapesOptions, shapes
-from memplan.extensions.shapes.verify_programs import verify_programs
-from memplan.extensions.checkers import all_values
-from memplan.planner.errors import MemplanError
 from memplan.extensions.shapes.symbols.comparing import samples
 from memplan.extensions.shapes.symbols.problem import SymbolicProblem
 from memplan.extensions.shapes.symbols.sized import compiled
+from memplan.extensions.shapes.verify_programs import verify_programs
+from memplan.planner.errors import MemplanError
 from tests.support.symbolic import demand_at, drawn_problem, every_value
 
 WRONG = (OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)

@@ -14,15 +14,15 @@ from functools import partial
 from typing import Any
 
 import torch
-from memplan.extensions.torch.inside.backend import memplan
-from memplan.extensions.torch.inside.fits import fits
 from torch import nn
 from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
 
-from memplan.planner.errors import InputError
+from memplan.extensions.torch.inside.backend import memplan
+from memplan.extensions.torch.inside.fits import fits
 from memplan.extensions.torch.tests.torch_counts import count_of_steps, peak_of, summed
 from memplan.extensions.torch.tests.torch_zoo import MODELS, Made, Network, convolution, image, tokens
+from memplan.planner.errors import InputError
 
 SGD = partial(torch.optim.SGD, lr=0.01, momentum=0.9)
 Step = tuple[Callable[[], Made], Any]

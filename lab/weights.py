@@ -13,12 +13,12 @@ from itertools import combinations, permutations
 from typing import Any
 
 from lab.support.cases import run_cases
-from memplan.questions.reading.adapting import ProblemOptions, adapted
 from memplan.planner.liveness import problem_of
 from memplan.planner.liveness.weights import Weight, weights_of
 from memplan.planner.model.problem import Problem
 from memplan.planner.operations.operations import Operations, operations_from
 from memplan.planner.verify.verifier import verify
+from memplan.questions.reading.adapting import ProblemOptions, adapted
 from memplan.solvers.portfolio.solve import solve
 
 

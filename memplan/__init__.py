@@ -22,7 +22,11 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
+from memplan.extensions import TABLES
 from memplan.moved import MovedModules
+from memplan.planner.extensions import register
+
+register(TABLES)
 
 if MovedModules not in sys.meta_path:
     sys.meta_path.append(MovedModules)
@@ -111,10 +115,10 @@ def _imported(module: str) -> Any:
 
 
 def _cell(problem: Any, plan: Any) -> str | None:
-    """Return the HTML of a plan for a notebook; None if no installed distribution has the page."""
-    from memplan.api.reports.views import has_view, view
+    """Return the HTML of a plan for a notebook."""
+    from memplan.api.reports.views import view
 
-    return view("cell")(problem, plan).decode() if has_view("cell") else None
+    return view("cell")(problem, plan).decode()
 
 
 def __dir__() -> list[str]:

@@ -4,25 +4,10 @@ from collections.abc import Mapping
 from os import PathLike
 from typing import Any, Literal, overload
 
-from memplan.questions.capability import Control as Control
-from memplan.questions.capability.selection import select_fields as select_fields
 from memplan.extensions.cascade.access.access_graph import AccessGraph
 from memplan.extensions.cascade.answer import CascadeAnswer as CascadeAnswer
 from memplan.extensions.cascade.cascade import CascadeOptions as CascadeOptions
 from memplan.extensions.cascade.timing.target import Target as Target
-from memplan.questions.certify.certify import CertificateAnswer
-from memplan.questions.certify.certify import CertifyOptions as CertifyOptions
-from memplan.questions.check.check import Check
-from memplan.questions.check.check import CheckOptions as CheckOptions
-from memplan.questions.compare.compare import CompareOptions as CompareOptions
-from memplan.questions.compare.compare import ModelComparison as ModelComparison
-from memplan.questions.convert.answer import Converted as Converted
-from memplan.questions.convert.answer import RuntimeArena
-from memplan.questions.convert.options import ConvertOptions as ConvertOptions
-from memplan.questions.explain.explain import ExplainAnswer as ExplainAnswer
-from memplan.questions.explain.values import ExplainOptions as ExplainOptions
-from memplan.questions.explain.values import Repairs as Repairs
-from memplan.questions.explain.values import WhatIf as WhatIf
 from memplan.extensions.networks.liveness.liveness import LivenessAnswer as LivenessAnswer
 from memplan.extensions.networks.liveness.liveness import LivenessOptions as LivenessOptions
 from memplan.extensions.networks.liveness.liveness import Shadow as Shadow
@@ -30,22 +15,15 @@ from memplan.extensions.networks.order.answer import OrderAnswer as OrderAnswer
 from memplan.extensions.networks.order.answer import Recomputed as Recomputed
 from memplan.extensions.networks.order.options import OrderOptions as OrderOptions
 from memplan.extensions.networks.order.search.solve import order_operations as order_operations
-from memplan.questions.plan.baseline import Baseline
-from memplan.questions.plan.objects import ObjectsAnswer as ObjectsAnswer
-from memplan.questions.plan.plan import PlanOptions as PlanOptions
 from memplan.extensions.schedule.answer import ScheduleAnswer as ScheduleAnswer
 from memplan.extensions.schedule.form import ScheduleForm
 from memplan.extensions.schedule.schedule import ScheduleOptions as ScheduleOptions
 from memplan.extensions.shapes.limits import ShapesLimits as ShapesLimits
 from memplan.extensions.shapes.shapes import ShapesAnswer as ShapesAnswer
 from memplan.extensions.shapes.shapes import ShapesOptions as ShapesOptions
+from memplan.extensions.shapes.symbols.problem import SymbolicProblem as SymbolicProblem
 from memplan.extensions.shapes.verify_shapes import SymbolicOffsets as SymbolicOffsets
 from memplan.extensions.shapes.verify_shapes import VerifiedShapes as VerifiedShapes
-from memplan.questions.sweep.combinations import Sweep as Sweep
-from memplan.questions.sweep.combinations import SweepOptions as SweepOptions
-from memplan.questions.sweep.grid import Change as Change
-from memplan.questions.verify.verify import Verdict as Verdict
-from memplan.questions.verify.verify import VerifyOptions as VerifyOptions
 from memplan.files import read_graph as read_graph
 from memplan.files import read_plan as read_plan
 from memplan.files import read_problem as read_problem
@@ -74,8 +52,30 @@ from memplan.planner.model.rows import Placement as Placement
 from memplan.planner.model.rows import Relative as Relative
 from memplan.planner.operations.graph import OperationGraph as OperationGraph
 from memplan.planner.operations.operations import Operations
-from memplan.extensions.shapes.symbols.problem import SymbolicProblem as SymbolicProblem
 from memplan.planner.verify.violation import Violation as Violation
+from memplan.questions.capability import Control as Control
+from memplan.questions.capability.selection import select_fields as select_fields
+from memplan.questions.certify.certify import CertificateAnswer
+from memplan.questions.certify.certify import CertifyOptions as CertifyOptions
+from memplan.questions.check.check import Check
+from memplan.questions.check.check import CheckOptions as CheckOptions
+from memplan.questions.compare.compare import CompareOptions as CompareOptions
+from memplan.questions.compare.compare import ModelComparison as ModelComparison
+from memplan.questions.convert.answer import Converted as Converted
+from memplan.questions.convert.answer import RuntimeArena
+from memplan.questions.convert.options import ConvertOptions as ConvertOptions
+from memplan.questions.explain.explain import ExplainAnswer as ExplainAnswer
+from memplan.questions.explain.values import ExplainOptions as ExplainOptions
+from memplan.questions.explain.values import Repairs as Repairs
+from memplan.questions.explain.values import WhatIf as WhatIf
+from memplan.questions.plan.baseline import Baseline
+from memplan.questions.plan.objects import ObjectsAnswer as ObjectsAnswer
+from memplan.questions.plan.plan import PlanOptions as PlanOptions
+from memplan.questions.sweep.combinations import Sweep as Sweep
+from memplan.questions.sweep.combinations import SweepOptions as SweepOptions
+from memplan.questions.sweep.grid import Change as Change
+from memplan.questions.verify.verify import Verdict as Verdict
+from memplan.questions.verify.verify import VerifyOptions as VerifyOptions
 from memplan.solvers.certificates.certify import Certificate as Certificate
 from memplan.solvers.certificates.certify import infeasible_core as infeasible_core
 from memplan.solvers.certificates.verdicts import ProofText

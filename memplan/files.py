@@ -13,12 +13,12 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from memplan.questions.reading import Reader, ReadOptions, validated
 from memplan.planner import formats
 from memplan.planner.errors import FileError, InputError, OptionError, ReaderFaultError, shown
 from memplan.planner.errors.did_you_mean import meant
 from memplan.planner.model.plan import Plan, with_problem
 from memplan.planner.model.problem import Problem
+from memplan.questions.reading import Reader, ReadOptions, validated
 
 if TYPE_CHECKING:
     from memplan.planner.operations.graph import OperationGraph

@@ -1,10 +1,3 @@
-"""memplan for Apache TVM: one plan for all tensors of a Relax function, in place of its own. Imports tvm.
+"""memplan for TVM: one plan for all tensors of a Relax function. Imports tvm."""
 
-Its names are those of the module that a distribution hands out by the entry point `tvm` of `memplan.modules`.
-"""
-
-from functools import partial
-
-from memplan.planner.extensions import handed_out
-
-__getattr__ = partial(handed_out, "tvm")
+from memplan.extensions.tvm.public import *  # noqa: F403

@@ -1,17 +1,11 @@
-"""Extensions: rows that installed distributions add to memplan's own tables by entry points.
+"""Extensions: the rows that memplan's own extensions, and installed distributions of others, add to tables of the base.
 
-A distribution adds to a table by an entry point of the group `memplan.TABLE`, such as
-`[project.entry-points."memplan.planner.foreign"]` with `foo = "memplan_foo:SYSTEM"`. A row is all that is imported for it until
-it is used, so its module is a small one. The groups, each with what a row is:
+`memplan.extensions.TABLES` has those of memplan's own, which `memplan` registers. A distribution of others adds to a
+table by an entry point of the group `memplan.TABLE`, such as `[project.entry-points."memplan.systems"]` with
+`foo = "memplan_foo:SYSTEM"`. A row is all that is imported for it until it is used, so its module is a small one. The
+groups, each with what a row is:
 
 questions: a `memplan.questions.Row`, with its package.
-forms: a `memplan.questions.Form`, of the problems of a question.
-commands: a `memplan.questions.Command`, of the command line, that is no question's.
-clusters: a `memplan.questions.Cluster`, of machines that run command lines, by the scheme of their addresses.
-writers: a `memplan.questions.Writer`, of files that an answer becomes.
-searches: a `memplan.questions.Search`, of answers that memplan alone does not look for.
-views: a `memplan.questions.View`, of what writes a page of answers.
-modules: the name of a module whose names a module of memplan has, `memplan.torch` or `memplan.tvm`.
 systems: a `memplan.planner.systems.System`, whose readers, planners and writers are taken as well.
 planners: a `memplan.planner.systems.ReferencePlanner`.
 solvers: a `memplan.solvers.portfolio.registry.SolverRow`, which is never trusted, and runs where it is named.
@@ -29,6 +23,8 @@ from typing import Any, NamedTuple
 from warnings import warn
 
 _PREFIX = "memplan."
+_own: dict[str, Callable[[], Mapping[str, Any]]] = {}
+"""By table, the function that returns the rows of memplan's own extensions."""
 
 
 class OffsetKind(NamedTuple):
@@ -42,6 +38,11 @@ class OffsetKind(NamedTuple):
     offsets: Callable[..., Any]
 
 
+def register(tables: Mapping[str, Callable[[], Mapping[str, Any]]]) -> None:
+    """Add the functions that return the rows of memplan's own extensions, by table."""
+    _own.update(tables)
+
+
 def imported(where: str) -> Any:
     """Import the object named by `module:name` and return it."""
     module, name = where.split(":")
@@ -50,9 +51,14 @@ def imported(where: str) -> Any:
 
 @cache
 def extensions(table: str) -> Mapping[str, Any]:
-    """Return the rows that extensions add to a table, by name; one that fails to import is skipped with a warning."""
-    rows: dict[str, Any] = {}
+    """Return the rows that extensions add to a table, by name, memplan's own first; own names take precedence.
+
+    A row of others that fails to import is left out with a warning.
+    """
+    rows: dict[str, Any] = dict(_own[table]()) if table in _own else {}
     for name, where, whose in _declared().get(f"{_PREFIX}{table}", ()):
+        if table in _own and name in rows:
+            continue
         try:
             rows[name] = imported(where)
         except Exception as error:  # noqa: BLE001 - code of others
@@ -62,18 +68,6 @@ def extensions(table: str) -> Mapping[str, Any]:
         del rows[name]
         warn(f"kinds {name}: is left out, as no checker of that name says what is wrong with an offset", stacklevel=2)
     return rows
-
-
-def handed_out(module: str, name: str) -> Any:
-    """Return the object that a distribution provides as a name of `memplan.MODULE`; raises ModuleNotFoundError."""
-    if name.startswith("__"):
-        raise AttributeError(name)
-    if (where := extensions("modules").get(module)) is None:
-        from memplan.planner.errors.extras import missing
-
-        package = f"memplan_{module}"
-        raise ModuleNotFoundError(f"memplan.{module}: {missing(package)}", name=package)
-    return getattr(import_module(where), name)
 
 
 @cache

@@ -15,10 +15,6 @@ from memplan.planner.fixed import fixed
 
 SYSTEMS: Mapping[str, str] = {
     "c": "memplan.planner.foreign.c.system",
-    "tflm": "memplan.extensions.models.tflm.system",
-    "executorch": "memplan.extensions.torch.executorch_planner.system",
-    "cadence": "memplan.extensions.torch.cadence.system",
-    "tvm": "memplan.extensions.tvm.files.system",
 }
 """From a system to the module with its row. Files are recognised in this order."""
 ANY = frozenset({"capacity", "alignment", "cost"})

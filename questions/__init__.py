@@ -13,7 +13,7 @@ class Row(NamedTuple):
 
     module: the module of `package` that has it as `CAPABILITY`.
     names: the names that `memplan` offers with it, beside its function and its options, each with its module there.
-    command: the module of `memplan.api.cli.local` with what its command alone has, as `LOCAL`.
+    command: the module with what its command alone has, as `LOCAL`.
     panel: where the list of commands has it.
     document: the page in `docs` about it.
     former: from names that it had, or has elsewhere, to the command that answers them.
@@ -41,7 +41,7 @@ class Row(NamedTuple):
 
 
 class Form(NamedTuple):
-    """A form of the problems of a question that a distribution brings, by an entry point of the group `memplan.forms`.
+    """A form of the problems of a question that a distribution brings, a row of memplan's own extensions.
 
     question: the question, such as `schedule`.
     where: `module:class` of the problems, which is imported where one comes.
@@ -62,7 +62,7 @@ class Form(NamedTuple):
 
 
 class Command(NamedTuple):
-    """A command that is no question's, which a distribution brings by an entry point of the group `memplan.commands`.
+    """A command that is no question's, which a distribution brings a row of memplan's own extensions.
 
     where: `module:name` of a `click.Command`, which may be a group of commands; imported where it runs.
     help: its sentence in the list of commands.
@@ -92,23 +92,15 @@ class _Imported:
 
 
 class Cluster(_Imported):
-    """Other machines that run command lines for several files, by an entry point of the group `memplan.clusters`.
+    """Other machines that run command lines for several files, a row of memplan's own extensions.
 
     The entry point's name is a scheme, such as `dask` in `--on dask://HOST:PORT`; its function runs command lines
     there.
     """
 
 
-class Writer(_Imported):
-    """Files that an answer becomes, which a distribution writes, by an entry point of the group `memplan.writers`.
-
-    The entry point `cascade-c` maps a point of a cascade, `(point, graph, name, alignment)`, to the files of a C
-    program.
-    """
-
-
 class Search(_Imported):
-    """A search that a distribution provides, by an entry point of the group `memplan.searches`.
+    """A search that a distribution provides, a row of memplan's own extensions.
 
     The entry point `recompute` searches for programs in which operations run again: `(graph, options, control)` to an
     `OrderAnswer`; `objects` for shared objects: what `memplan.questions.plan.objects` gives it.
@@ -116,14 +108,15 @@ class Search(_Imported):
 
 
 class View(_Imported):
-    """A page of answers that a distribution writes, by an entry point of the group `memplan.views`."""
+    """A page of answers that a distribution writes, a row of memplan's own extensions."""
 
 
-QUESTIONS: Mapping[str, Row] = {
+_FILES = "Files"
+_OWN: Mapping[str, Row] = {
     "plan": Row(
         "plan.plan",
         {"ObjectsAnswer": "plan.objects"},
-        command="plan",
+        command="memplan.api.cli.local.plan",
         former={
             **dict.fromkeys(("allocate", "optimize", "objects"), "plan"),
             "solve": "plan",
@@ -140,7 +133,7 @@ QUESTIONS: Mapping[str, Row] = {
             "Repairs": "explain.values",
             "WhatIf": "explain.values",
         },
-        command="explain",
+        command="memplan.api.cli.local.explain",
         document="explanations.md",
         former={
             **dict.fromkeys(("repair", "repairs"), "explain --repairs"),
@@ -150,7 +143,7 @@ QUESTIONS: Mapping[str, Row] = {
     "verify": Row(
         "verify.verify",
         {"Verdict": "verify.verify"},
-        command="verify",
+        command="memplan.api.cli.local.verify",
         document="verify.md",
         former={
             "validate": "verify",
@@ -159,91 +152,49 @@ QUESTIONS: Mapping[str, Row] = {
             "replay": "verify --again",
         },
     ),
-    "check": Row("check.check", command="check", document="builds.md", former={"diff": "check --differences"}),
+    "check": Row(
+        "check.check",
+        command="memplan.api.cli.local.check",
+        document="builds.md",
+        former={"diff": "check --differences"},
+    ),
     "sweep": Row(
         "sweep.combinations",
         {"Change": "sweep.grid", "Sweep": "sweep.combinations"},
-        command="sweep",
+        command="memplan.api.cli.local.sweep",
         former={"scenarios": "sweep --changes"},
     ),
     "certify": Row(
         "certify.certify",
-        command="certify",
+        command="memplan.api.cli.local.certify",
         document="certificates.md",
         former={"certificate": "certify"},
         files={".proof": "certified_plan"},
     ),
-    "order": Row(
-        "order.order",
-        {
-            "OrderAnswer": "order.answer",
-            "OrderOptions": "order.options",
-            "Recomputed": "order.answer",
-            "order_operations": "order.search.solve",
-        },
-        command="order",
-        panel="Networks",
-        document="order.md",
-        former={"recompute": "order --recompute", "reorder": "order"},
-    ),
-    "schedule": Row(
-        "schedule.schedule",
-        {"ScheduleAnswer": "schedule.answer"},
-        command="schedule",
-        panel="Networks",
-        document="schedule.md",
-    ),
-    "cascade": Row(
-        "cascade.cascade",
-        {"CascadeAnswer": "cascade.answer", "Target": "cascade.timing.target"},
-        command="cascade",
-        panel="Networks",
-        document="cascades.md",
-    ),
-    "liveness": Row(
-        "liveness.liveness",
-        {"LivenessAnswer": "liveness.liveness", "Shadow": "liveness.liveness"},
-        command="liveness",
-        panel="Networks",
-        document="liveness.md",
-        former={"shadow": "liveness --plan"},
-    ),
     "compare": Row(
         "compare.compare",
         {"ModelComparison": "compare.compare"},
-        command="compare",
-        panel="Files",
+        command="memplan.api.cli.local.compare",
+        panel=_FILES,
         document="systems.md",
     ),
     "convert": Row(
         "convert.convert",
         {"Converted": "convert.answer", "ConvertOptions": "convert.options"},
-        command="convert",
-        panel="Files",
+        command="memplan.api.cli.local.convert",
+        panel=_FILES,
         document="systems.md",
         former={**dict.fromkeys(("export", "deploy", "import"), "convert"), "model": "convert --to lp"},
     ),
-    "shapes": Row(
-        "shapes.shapes",
-        {
-            "ShapesAnswer": "shapes.shapes",
-            "ShapesLimits": "shapes.limits",
-            "SymbolicOffsets": "shapes.verify_shapes",
-            "VerifiedShapes": "shapes.verify_shapes",
-        },
-        command="shapes",
-        panel="Networks",
-        document="shapes.md",
-        former={"limits": "shapes --limits", "verify-shapes": "shapes --verify"},
-    ),
 }
-"""The questions of memplan by name."""
+"""The questions about buffers and pools by name."""
 
 
 @cache
 def questions() -> Mapping[str, Row]:
-    """Return all questions by name, those of other distributions last; memplan's own names take precedence."""
-    return {**QUESTIONS, **{name: row for name, row in extensions("questions").items() if name not in QUESTIONS}}
+    """Return all questions by name: about buffers and pools, of extensions, and about files."""
+    first = {name: row for name, row in _OWN.items() if row.panel != _FILES}
+    return {**first, **extensions("questions"), **_OWN}
 
 
 def forms(question: str) -> list[Form]:
@@ -251,20 +202,12 @@ def forms(question: str) -> list[Form]:
     return [form for form in extensions("forms").values() if form.question == question]
 
 
-def require_search(name: str) -> None:
-    """Raise MissingPackageError, naming the search, if no distribution provides it."""
-    if name not in extensions("searches"):
-        # Imported here: help reads this module, and needs no errors.
-        from memplan.planner.errors.extras import SEARCHES, MissingPackageError, missing
-
-        raise MissingPackageError.of(name, missing(SEARCHES[name]))
-
-
 def search(name: str) -> Any:
-    """Return the function of a search; raises MissingPackageError if no distribution provides it."""
-    require_search(name)
+    """Return the function of a search that an extension brings."""
     return extensions("searches")[name].load()
 
 
-FORMER_NAMES = {former: words for row in QUESTIONS.values() for former, words in row.former.items()}
-"""Maps former names of questions to the commands that answer them now."""
+@cache
+def former_names() -> Mapping[str, str]:
+    """Return the commands that answer former names of questions."""
+    return {former: words for row in questions().values() for former, words in row.former.items()}

@@ -9,14 +9,14 @@ from itertools import chain
 
 import pytest
 
-from memplan.questions.explain.explain import explain
-from memplan.questions.explain.values import ExplainOptions
-from memplan.questions.plan.plan import PlanOptions, plan
 from memplan.planner.instance.audit import verify
 from memplan.planner.model.constraints.kinds import KINDS as CONSTRAINT_KINDS
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.problem_fields import Pool
 from memplan.planner.model.rows import Buffer
+from memplan.questions.explain.explain import explain
+from memplan.questions.explain.values import ExplainOptions
+from memplan.questions.plan.plan import PlanOptions, plan
 from memplan.solvers.certificates.certify import certify
 from memplan.solvers.portfolio.solve import solve
 from tests.support import meeting_answers, meeting_kinds

@@ -10,11 +10,11 @@ from memplan.api.options import Options
 from memplan.api.service.cache.compiled_problem import CompiledProblem
 from memplan.api.service.plan_service import answer_of
 from memplan.arguments import checked
-from memplan.questions.capability import Answer, Capability, Control, Deadline, SearchOptions
-from memplan.questions.inputs import PROBLEM
 from memplan.planner.errors import InvalidPlanError
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
+from memplan.questions.capability import Answer, Capability, Control, Deadline, SearchOptions
+from memplan.questions.inputs import PROBLEM
 from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.search.result import SolveResult
 

@@ -12,11 +12,11 @@ from xml.etree import ElementTree as ET
 
 from pydantic_core import to_json
 
-from memplan.questions.check.check import CAPABILITY, Check
-from memplan.questions.check.pools import RULES, CheckedPool, Failure, Rule
 from memplan.planner import __version__
 from memplan.planner.errors import shown
 from memplan.planner.model.sizes import size_text
+from memplan.questions.check.check import CAPABILITY, Check
+from memplan.questions.check.pools import RULES, CheckedPool, Failure, Rule
 
 _MARKUP = re.compile(r"([\\`*_{}\[\]<>()#+!|~&-])")
 _MOST_CAUSES = 20

@@ -9,9 +9,9 @@ import click
 
 from memplan.api.cli.flag_names import as_flag
 from memplan.api.cli.flags import Argument, flag_of
+from memplan.planner.errors import InputError
 from memplan.questions.capability import Capability
 from memplan.questions.capability.registry import CAPABILITIES
-from memplan.planner.errors import InputError
 
 _ADVISED = r"`memplan ([a-z-]+)((?: --[^`]*)?)`"
 """A suggested command without its files, which only the command line knows."""

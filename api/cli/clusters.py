@@ -6,14 +6,12 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from memplan.planner.errors import OptionError, shown
-from memplan.planner.errors.extras import CLUSTERS, require
 from memplan.planner.extensions import extensions
 
 
 def runner_on(address: str) -> Callable[..., Iterator[Any]]:
     """Return the runner for an address, by its scheme; raises OptionError if there is none."""
-    if not (clusters := extensions("clusters")):
-        require("on:", [CLUSTERS])
+    clusters = extensions("clusters")
     if (row := clusters.get(address.partition("://")[0])) is None:
         forms = " or ".join(f"{scheme}://HOST:PORT" for scheme in clusters)
         raise OptionError(f"on: must be {forms}, got {shown(address)}")

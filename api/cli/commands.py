@@ -11,9 +11,9 @@ import click
 
 from memplan.api.cli.help import SectionedCommand, SectionedGroup
 from memplan.api.cli.texts import written
-from memplan.questions import Command, Row, questions
 from memplan.planner import __version__
 from memplan.planner.extensions import extensions
+from memplan.questions import Command, Row, questions
 
 if TYPE_CHECKING:
     from memplan.api.cli.from_capability import CommandExtras
@@ -66,12 +66,6 @@ def runnable(arguments: Sequence[str]) -> Runnable:
     """
     name = arguments[0] if arguments else ""
     if name not in names():
-        if name and not name.startswith("-"):
-            # Imported here: most commands are memplan's own.
-            from memplan.planner.errors.extras import COMMANDS as BROUGHT
-            from memplan.planner.errors.extras import require
-
-            require(f"{name}:", {BROUGHT[name]} if name in BROUGHT else ())
         return Runnable(app(names(), listed), "memplan", arguments)
     command = made(name)
     if (row := questions().get(name)) is not None and row.deprecated:
@@ -132,7 +126,7 @@ def capability_of(name: str) -> tuple[Capability[Any], CommandExtras]:
     from memplan.questions.capability.registry import CAPABILITIES
 
     module = questions()[name].command
-    extras = CommandExtras() if module is None else import_module(f"{__package__}.local.{module}").LOCAL
+    extras = CommandExtras() if module is None else import_module(module).LOCAL
     return CAPABILITIES[name], extras
 
 

@@ -10,12 +10,12 @@ import click
 from pydantic.fields import FieldInfo
 
 from memplan.api.cli.flag_names import SPELLED, dashed, spelled
-from memplan.questions.reading import validated
 from memplan.planner.errors import shown
+from memplan.planner.foreign.model_options import ModelOptions, size_text
 from memplan.planner.formats import FORMATS
 from memplan.planner.model.rows import MAX_BYTES
 from memplan.planner.model.sizes import parse_size
-from memplan.planner.foreign.model_options import ModelOptions, size_text
+from memplan.questions.reading import validated
 
 V = TypeVar("V")
 _METAVARS = {

@@ -25,11 +25,11 @@ from memplan.api.cli.streams import (
     warnings,
     write,
 )
+from memplan.files import named
+from memplan.planner.errors import InputError, OptionError, ReaderFaultError
 from memplan.questions.capability import NEVER, Capability, CapabilityOptions, Control, Deadline, silent
 from memplan.questions.capability.selection import Selection
 from memplan.questions.reading import OF_PLANS, Reader, ReadOptions, with_reading
-from memplan.files import named
-from memplan.planner.errors import InputError, OptionError, ReaderFaultError
 from memplan.solvers.processes.apart import run_in_thread
 
 Result = TypeVar("Result")

@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 
 from memplan.api.cli.advice import CommandLine
 from memplan.api.cli.flags import TABLE
-from memplan.api.cli.streams import FOLDER, PAGE, STANDARD, refuse_unwritable, suffix_of
+from memplan.api.cli.streams import FOLDER, STANDARD, refuse_unwritable, suffix_of
 from memplan.planner.errors import OptionError, shown
 
 _OF_CONVERT = (".c", ".h", ".ld", ".lp", ".tflite", ".pte", ".mlf", ".tar")
@@ -50,11 +50,6 @@ def refuse_files(
     named_files = [arguments[name] for name in files_of_flags if arguments[name] is not None]
     if arguments.get("save_plan") is not None and os.path.realpath(arguments["save_plan"]) in read:
         raise OptionError(f"save-plan: must be another file than those that are read, got {arguments['save_plan']}")
-    if any(suffix_of(path) == PAGE for path in outputs):
-        # Imported here: few answers are looked at.
-        from memplan.api.reports.views import require_view
-
-        require_view("plan")
     for path in (*outputs, *named_files):
         refuse_unwritable(path)
     return bool(named_files) or any(suffix_of(path) in beside for path in outputs)

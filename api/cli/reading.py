@@ -14,11 +14,11 @@ from memplan.api.cli.advice import CommandLine
 from memplan.api.cli.flag_names import as_flag, dashed, spelled
 from memplan.api.cli.flags import Argument, Flag, in_texts
 from memplan.api.cli.streams import STANDARD, read_as, read_bytes, say
+from memplan.planner.errors import FileError, InputError, Option, OptionError, ProblemError, shown
+from memplan.planner.model.problem import Problem
 from memplan.questions.capability import Capability
 from memplan.questions.inputs.question import Input, Question, read_inputs
 from memplan.questions.reading import OF_PLANS, Reader, ReadOptions, reading_of_plan
-from memplan.planner.errors import FileError, InputError, Option, OptionError, ProblemError, shown
-from memplan.planner.model.problem import Problem
 
 
 def parameters_of_inputs(capability: Capability[Any]) -> list[click.Parameter]:

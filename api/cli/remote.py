@@ -10,11 +10,11 @@ import httpx
 
 from memplan.api.client.http_async import PATIENCE_S, AsyncClient
 from memplan.api.client.values import AwayError, ServiceError
-from memplan.questions.capability import Capability, CapabilityOptions, Control
-from memplan.questions.inputs.question import Question
 from memplan.planner.errors import InputError, shown
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
+from memplan.questions.capability import Capability, CapabilityOptions, Control
+from memplan.questions.inputs.question import Question
 
 KEY_VARIABLE = "MEMPLAN_KEY"
 _LOOK_EVERY_S = 0.1

@@ -11,7 +11,6 @@ from rich.markup import escape
 from rich.table import Table
 
 from memplan.api.reports.solver_facts import OF_OTHERS, SolverFacts
-from memplan.questions.plan.answers import headline
 from memplan.planner.bounds.lower_bound import live_bytes
 from memplan.planner.errors import shown
 from memplan.planner.instance.compile import compile_problem
@@ -19,6 +18,7 @@ from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.sizes import size_text
 from memplan.planner.verify.peak_growth import Id, LiveSet, occupancies
+from memplan.questions.plan.answers import headline
 
 _CHART_COLUMNS, _CHART_ROWS = 64, 6
 _MEMBERS_TOLD = 5

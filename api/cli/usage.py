@@ -12,12 +12,11 @@ from typing import Any
 
 from memplan.api.cli.advice import flags_for
 from memplan.api.cli.flag_names import spelled
-from memplan.questions import FORMER_NAMES
-from memplan.questions.capability.registry import CAPABILITIES
 from memplan.planner.errors import OptionError
 from memplan.planner.errors.did_you_mean import OtherWords, meant, other_words
-from memplan.planner.errors.extras import more_of_systems
 from memplan.planner.systems import systems
+from memplan.questions import former_names
+from memplan.questions.capability.registry import CAPABILITIES
 
 _COMMANDS: Mapping[str, OtherWords] = {
     "memplan": {"--version": "version", "--help": "help man"},
@@ -39,8 +38,8 @@ def hints(error: Any, arguments: Sequence[str]) -> Iterator[str]:
     message, command = error.format_message(), getattr(getattr(error, "ctx", None), "command", None)
     if message.startswith("No such command") and (Path(arguments[0]).exists() or "." in arguments[0]):
         yield f"did you mean `memplan {shlex.join(['plan', *arguments])}`?"
-    elif message.startswith("No such command") and arguments[0] in FORMER_NAMES:
-        yield f"did you mean `memplan {FORMER_NAMES[arguments[0]]}`?"
+    elif message.startswith("No such command") and arguments[0] in former_names():
+        yield f"did you mean `memplan {former_names()[arguments[0]]}`?"
     elif message.startswith("No such command"):
         group = error.ctx.command_path
         near = meant(message.split("'")[1], (), _COMMANDS.get(group))
@@ -63,8 +62,6 @@ def hints(error: Any, arguments: Sequence[str]) -> Iterator[str]:
         values = {**other_words("values"), **targets}
         here = {choice: values.get(choice, "") for choice in choices}
         value, default = meant(match[1], choices, here), getattr(getattr(error, "param", None), "default", None)
-        if "--to" in getattr(getattr(error, "param", None), "opts", ()) and (more := more_of_systems()):
-            yield more.removeprefix("; ")
         if value is not None:
             yield f"did you mean {value}?"
         elif default is not None:

@@ -30,16 +30,16 @@ from memplan.api.client.values import (
 from memplan.api.options import NO_OPTIONS, Options
 from memplan.api.service.cache.canonical_plan import translated
 from memplan.api.service.cache.compiled_problem import CompiledProblem
-from memplan.questions.capability import Capability, CapabilityOptions
-from memplan.questions.capability.registry import CAPABILITIES
-from memplan.questions.capability.wire import written_body
-from memplan.questions.inputs.question import Question
-from memplan.questions.reading import validated
 from memplan.planner.errors import InputError, sentences, shown
 from memplan.planner.formats.memplan_json import parse, read_plan
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
+from memplan.questions.capability import Capability, CapabilityOptions
+from memplan.questions.capability.registry import CAPABILITIES
+from memplan.questions.capability.wire import written_body
+from memplan.questions.inputs.question import Question
+from memplan.questions.reading import validated
 
 T = TypeVar("T")
 PATIENCE_S = 10.0

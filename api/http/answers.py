@@ -14,10 +14,10 @@ from pydantic import TypeAdapter
 from memplan.api.http.app_state import Service
 from memplan.api.reports.plan_formats import PLAN_FORMATS
 from memplan.api.request_bodies import JSON
+from memplan.planner.errors import OptionError, shown
 from memplan.questions.capability import Capability
 from memplan.questions.capability.registry import CAPABILITIES
 from memplan.questions.capability.selection import FIELDS, Selection
-from memplan.planner.errors import OptionError, shown
 
 FAILED = 417
 """The status, on request, of an answer for which the command would exit with a status other than 0."""

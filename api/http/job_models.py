@@ -16,9 +16,9 @@ from memplan.api.request_bodies import PLAN
 from memplan.api.store.job import MEANINGS, Job, State
 from memplan.api.store.tables.events import StoredEvent
 from memplan.api.store.tables.jobs import NAME_CHARACTERS, JobQuery, matching
-from memplan.questions.capability import Answer, Seconds
 from memplan.planner.errors import InputError
 from memplan.planner.model.rows import Value, WireValue
+from memplan.questions.capability import Answer, Seconds
 
 PATH = "/v1/jobs"
 JobQueryParameters = Annotated[JobQuery, Query()]

@@ -17,12 +17,12 @@ from memplan.api.http.problem_details import MEDIA_TYPE, ProblemDetails, error_a
 from memplan.api.reports.plan_formats import PLAN_FORMATS
 from memplan.api.request_bodies import BYTES, FORM, JSON, PLAN, TABLES, TEXT, body_shape
 from memplan.api.requests import takes_list
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
 from memplan.questions.capability import Capability
 from memplan.questions.capability.registry import CAPABILITIES
 from memplan.questions.capability.selection import FIELDS, HELP
 from memplan.questions.capability.wire import request_model
-from memplan.planner.model.plan import Plan
-from memplan.planner.model.problem import Problem
 
 NDJSON = "application/x-ndjson"
 _REF = "#/components/schemas/{model}"

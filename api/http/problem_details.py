@@ -25,12 +25,12 @@ from memplan.api.refusals import RefusalError, UnavailableError
 from memplan.api.request_bodies import MediaTypeError, TooLargeError
 from memplan.api.store.errors import StoreError
 from memplan.api.workers.task import LostWorkersError
-from memplan.questions import FORMER_NAMES
-from memplan.questions.capability.registry import CAPABILITIES
-from memplan.questions.reading import ReadOptions
 from memplan.planner.errors import FormatError, InputError, OptionError, TimeOverError, sentences_of_options, shown
 from memplan.planner.errors.did_you_mean import KNOWN_FIELDS, OtherWords, meant
 from memplan.planner.errors.ways import ways
+from memplan.questions import former_names
+from memplan.questions.capability.registry import CAPABILITIES
+from memplan.questions.reading import ReadOptions
 
 REFUSED = InputError, RefusalError, FaultError, StoreError, LostWorkersError
 """The errors that are answered with problem details."""
@@ -176,7 +176,7 @@ async def _http(request: Request, error: Exception) -> Response:
         asked = re.sub(r"^/(v\d+/)?", "/v1/", path).replace(
             f"{_JOBS}{job_id.partition('/')[0]}/", f"{_JOBS}{{job_id}}/"
         )
-        former = FORMER_NAMES.get(asked.removeprefix("/v1/"), "").partition(" ")[0]
+        former = former_names().get(asked.removeprefix("/v1/"), "").partition(" ")[0]
         tried = (f"/v1/{former}" if former else asked, path)
         near = (meant(each, methods_by_path, cutoff=_NEAR) for each in tried)
         suggestion = meant(path.rstrip("/"), (), _PATHS) or next(filter(None, near), None)

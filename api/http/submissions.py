@@ -18,13 +18,13 @@ from memplan.api.requests import ParsedRequest, check_time_limit, head_of, parse
 from memplan.api.settings import Settings
 from memplan.api.store.job import Job
 from memplan.api.store.tables.jobs import NAME_CHARACTERS
-from memplan.questions.capability.registry import CAPABILITIES
-from memplan.questions.inputs.question import Subject, subject_of
-from memplan.questions.plan.reason import check_solver, refuse_own_planner
 from memplan.planner.errors import OptionError, sentences_of_options, shown
 from memplan.planner.errors.did_you_mean import did_you_mean
 from memplan.planner.instance.canonical import problem_hash
 from memplan.planner.instance.compile import compile_problem
+from memplan.questions.capability.registry import CAPABILITIES
+from memplan.questions.inputs.question import Subject, subject_of
+from memplan.questions.plan.reason import check_solver, refuse_own_planner
 
 
 def read_new_job(media: str, query: str, body: bytes, settings: Settings, said: Mapping[str, Any]) -> Job:

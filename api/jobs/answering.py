@@ -20,8 +20,8 @@ from memplan.api.store.job import Job, WorkAnswer
 from memplan.api.store.stored_plan import StoredPlan
 from memplan.api.workers.plan_search import search
 from memplan.api.workers.task import TaskControl
-from memplan.questions.plan.answers import write_plan
 from memplan.planner.model.plan import Plan
+from memplan.questions.plan.answers import write_plan
 from memplan.solvers.search.result import Progress, SolveResult
 
 

@@ -1,4 +1,4 @@
-"""Pages of answers, written by distributions: views by name, of the group `memplan.views`, and their inputs."""
+"""Pages of answers, which extensions write: views by name, and their inputs."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from memplan.planner.errors.extras import VIEWS, MissingPackageError, missing
 from memplan.planner.extensions import extensions
+from memplan.planner.foreign.program_names import NO_NAMES, ProgramNames
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
-from memplan.planner.foreign.program_names import NO_NAMES, ProgramNames
 
 
 @dataclass(frozen=True)
@@ -45,19 +44,7 @@ class ChartAxis:
     unit: str = "bytes"
 
 
-def has_view(name: str) -> bool:
-    """Return True if an installed distribution has a view."""
-    return name in extensions("views")
-
-
-def require_view(name: str, what: str = "a page") -> None:
-    """Raise MissingPackageError, naming what cannot be written, if no distribution has a view."""
-    if not has_view(name):
-        raise MissingPackageError(f"output: {what} {missing(VIEWS)}")
-
-
 def view(name: str) -> Callable[..., bytes]:
-    """Return the function that writes a view; raises MissingPackageError if there is none."""
-    require_view(name)
+    """Return the function that writes a view."""
     found: Callable[..., bytes] = extensions("views")[name].load()
     return found

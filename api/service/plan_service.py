@@ -29,10 +29,10 @@ from memplan.api.service.cache.cached_plan import CachedPlan, nothing_known, res
 from memplan.api.service.cache.compiled_problem import CompiledProblem
 from memplan.api.service.cache.plan_cache import PlanCache
 from memplan.api.workers.plan_search import PlanSearch
-from memplan.questions.plan.plan import CAPABILITY as PLAN
-from memplan.questions.plan.reason import with_reason
 from memplan.planner.model.plan import Plan, StopReason
 from memplan.planner.model.problem import Problem
+from memplan.questions.plan.plan import CAPABILITY as PLAN
+from memplan.questions.plan.reason import with_reason
 from memplan.solvers.portfolio.one_search import OneSearch
 from memplan.solvers.portfolio.options import SolveOptions
 from memplan.solvers.search.control import Control, Deadline

@@ -19,10 +19,10 @@ from memplan.api.faults import Fault, FaultError
 from memplan.api.refusals import NotInTimeError
 from memplan.api.store.job import WorkAnswer
 from memplan.planner.errors import FormatError, InputError, ReaderFaultError, TimeOverError
+from memplan.planner.foreign.imported import reader_fault
 from memplan.solvers.processes.child import memory_in_use, reading_memory
 from memplan.solvers.processes.harden import write_no_file
 from memplan.solvers.search.control import Control
-from memplan.planner.foreign.imported import reader_fault
 
 _LOOK_EVERY_S = 0.02
 _PART = 1 << 16

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from memplan.api.workers.task import TaskControl
-from memplan.questions.plan.reason import REASON_S, with_reason
 from memplan.planner.instance.instance import Instance
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
+from memplan.questions.plan.reason import REASON_S, with_reason
 from memplan.solvers.portfolio.one_search import OneSearch
 from memplan.solvers.portfolio.options import SolveOptions
 from memplan.solvers.portfolio.profiles import so_far, solve_profile

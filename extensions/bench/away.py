@@ -8,13 +8,13 @@ from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from memplan.solvers.portfolio import registry
 from memplan.extensions.bench import peers
 from memplan.extensions.bench.clusters import ClusterExecutor, MachineLostError, is_unwanted
 from memplan.extensions.bench.measuring import measure
 from memplan.extensions.bench.results import Result
 from memplan.extensions.bench.suites import files_of
 from memplan.extensions.bench.worker import BenchTask
+from memplan.solvers.portfolio import registry
 
 
 def needed(solvers: Sequence[str]) -> list[str]:

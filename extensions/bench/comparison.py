@@ -10,10 +10,10 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from memplan.planner.errors import OptionError
 from memplan.extensions.bench.peers import PEERS
 from memplan.extensions.bench.results import Result, latest
 from memplan.extensions.bench.summary import Cell, geometric_mean
+from memplan.planner.errors import OptionError
 
 PEAK_TOLERANCE = 0.001
 """The tolerated relative increase of a median peak, as time-limited searches vary."""

@@ -15,9 +15,9 @@ from functools import cache
 from pathlib import Path
 from typing import IO, Any
 
-from memplan.solvers.processes.child import ChildProcess
 from memplan.extensions.bench.results import Moment, Result
 from memplan.extensions.bench.worker import BenchTask
+from memplan.solvers.processes.child import ChildProcess
 
 GRACE_S = 5.0
 """The seconds after its time limit at which a run is killed; some peers are a little late."""

@@ -7,17 +7,17 @@ from concurrent.futures import FIRST_COMPLETED, Future, wait
 from itertools import islice, product
 from typing import TypeVar
 
-from memplan.planner.errors import OptionError, shown
-from memplan.planner.errors.did_you_mean import did_you_mean
-from memplan.planner.systems import reference_planners
-from memplan.solvers.portfolio import registry
-from memplan.solvers.portfolio.options import MAX_TIME_LIMIT_S
 from memplan.extensions.bench import peers
 from memplan.extensions.bench.orders import ORDERERS
 from memplan.extensions.bench.peers import PEERS
 from memplan.extensions.bench.results import Result
 from memplan.extensions.bench.suites import instances
 from memplan.extensions.bench.worker import DIFFERING, BenchTask
+from memplan.planner.errors import OptionError, shown
+from memplan.planner.errors.did_you_mean import did_you_mean
+from memplan.planner.systems import reference_planners
+from memplan.solvers.portfolio import registry
+from memplan.solvers.portfolio.options import MAX_TIME_LIMIT_S
 
 T = TypeVar("T")
 R = TypeVar("R")

@@ -11,13 +11,13 @@ from memplan.api.cli.advice import CommandLine
 from memplan.api.cli.from_capability import Ended, Keep, say_wrong
 from memplan.api.cli.running import FAULT
 from memplan.api.cli.streams import STANDARD, read_bytes, say
-from memplan.files import save
-from memplan.planner.errors import FileError, OptionError
-from memplan.solvers.processes.threads import SETTING
 from memplan.extensions.bench.away import lacking, needed
 from memplan.extensions.bench.clusters import MachineLostError, executor_on
 from memplan.extensions.bench.running import run
 from memplan.extensions.bench.shares import Done, SentLine, Share, done
+from memplan.files import save
+from memplan.planner.errors import FileError, OptionError
+from memplan.solvers.processes.threads import SETTING
 
 _MOST, _EACH = 64, 4
 """The most files in a share, and the shares for each processor if there are few files."""

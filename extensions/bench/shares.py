@@ -16,10 +16,10 @@ from memplan.api.cli.advice import CommandLine
 from memplan.api.cli.commands import capability_of
 from memplan.api.cli.from_capability import parameters_of, run_apart
 from memplan.api.cli.streams import begin_command
+from memplan.extensions.bench.clusters import is_unwanted
 from memplan.solvers.processes.child import ChildProcess
 from memplan.solvers.processes.parent import Parent
 from memplan.solvers.processes.threads import SETTING
-from memplan.extensions.bench.clusters import is_unwanted
 
 _IDLE_S = 3.0
 """The seconds for which a share's process waits for another share."""

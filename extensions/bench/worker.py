@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 
 from memplan import files
-from memplan.questions.plan import plan as plans
-from memplan.questions.plan.objects import ObjectsAnswer
-from memplan.questions.reading import validated
+from memplan.extensions.bench import orders, peers
+from memplan.extensions.bench.results import Key
+from memplan.extensions.bench.suites import pose
 from memplan.planner import __version__
 from memplan.planner.bounds.lower_bound import lower_bound
 from memplan.planner.errors import FormatError, InvalidPlanError, MemplanError, OptionError
@@ -30,14 +30,14 @@ from memplan.planner.model.placement_table import PlacementTable
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
+from memplan.questions.plan import plan as plans
+from memplan.questions.plan.objects import ObjectsAnswer
+from memplan.questions.reading import validated
 from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.processes.parent import Parent
 from memplan.solvers.reference.own import rows_of
 from memplan.solvers.search.control import Control
 from memplan.solvers.search.result import Progress
-from memplan.extensions.bench import orders, peers
-from memplan.extensions.bench.results import Key
-from memplan.extensions.bench.suites import pose
 
 DIFFERING = re.compile(r"plans=([1-9]\d*)(?:@([1-9]\d*))?")
 """The name of a search for several plans that differ pairwise by a distance."""

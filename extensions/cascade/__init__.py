@@ -1,1 +1,14 @@
 """Cascade: operations run in stripes; the memory that this saves and what it costs, each point a verified plan."""
+
+from memplan.questions import Row, Search
+
+CASCADE = Row(
+    "cascade",
+    {"CascadeAnswer": "answer", "Target": "timing.target"},
+    command="memplan.extensions.cascade.command",
+    panel="Networks",
+    document="cascades.md",
+    package=__name__,
+)
+REPAIRS_OF_GRAPH = Search("memplan.extensions.cascade.order_repairs:repairs_of_graph")
+HINT = Search("memplan.extensions.cascade.hint:cascade_hint")

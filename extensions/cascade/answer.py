@@ -8,13 +8,13 @@ from typing import Literal
 from pydantic import Field, InstanceOf
 from pydantic.json_schema import SkipJsonSchema
 
-from memplan.questions.capability import Answer, AnswerOfFile
 from memplan.extensions.cascade.access.access_graph import AccessGraph
 from memplan.extensions.cascade.regions.regions import Cascade, CascadeRegion, Slide, is_none
-from memplan.questions.inputs import PlanAndProblem
 from memplan.planner.errors import OptionError
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
+from memplan.questions.capability import Answer, AnswerOfFile
+from memplan.questions.inputs import PlanAndProblem
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,6 @@ from functools import partial
 from math import inf
 from typing import Any
 
-from memplan.questions.capability import Capability, ChartView, Control
 from memplan.extensions.cascade.access.access_graph import AccessGraph
 from memplan.extensions.cascade.answer import Barrier, CascadeAnswer, CascadePoint, SweptPoint, SweptRow
 from memplan.extensions.cascade.regions.regions import Cascade, whole_name
@@ -19,11 +18,12 @@ from memplan.extensions.cascade.timing.figures import Run
 from memplan.extensions.cascade.timing.inputs import TARGET
 from memplan.extensions.cascade.timing.network_run import NetworkStep, run_step
 from memplan.extensions.cascade.timing.target import Target
-from memplan.questions.inputs.graphs import GRAPH
 from memplan.extensions.networks.order.options import unaligned_graph
 from memplan.extensions.networks.order.room_inside import with_room_inside
 from memplan.planner.errors import OptionError, shown
 from memplan.planner.operations.graph import OperationGraph
+from memplan.questions.capability import Capability, ChartView, Control
+from memplan.questions.inputs.graphs import GRAPH
 
 
 def latency_of_point(point: CascadePoint, target: Target | None) -> float | None:

@@ -8,8 +8,8 @@ from typing import Any
 
 from memplan.api.cli.flags import Flag, integer
 from memplan.api.cli.from_capability import CommandExtras, Invocation
-from memplan.extensions.networks.commands.order import load_writing, model_if_gained, refuse_no_model
 from memplan.api.cli.streams import FOLDER, PAGE, write
+from memplan.extensions.networks.commands.order import load_writing, model_if_gained, refuse_no_model
 from memplan.planner.systems import systems
 
 _ALIGNMENT = "Round the sizes of buffers up to multiples of this power of two, 1 by default."
@@ -29,15 +29,6 @@ def _prepare(call: Invocation) -> None:
     source = call.question["graph"]
     call.prepared = _Prepared(source)
     refuse_no_model(call)
-    if call.has_output(_PICTURE):
-        # Imported here, and below: few cascades are drawn.
-        from memplan.api.reports.views import require_view
-
-        require_view("cascade-picture", "a picture")
-    if call.has_output(FOLDER):
-        from memplan.extensions.cascade.writing import require_program
-
-        require_program()
     if call.has_output(*_MODELS):
         # Imported here: few models are written.
         from memplan.extensions.cascade.writing import model_in_parts

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from memplan.extensions.cascade.cascade import CascadeOptions, cascade
-from memplan.questions.reading import Reader
 from memplan.planner.errors import InputError
-from memplan.planner.model.problem import Problem
 from memplan.planner.foreign.model_graph import read_model_graph
 from memplan.planner.foreign.reading import detect
+from memplan.planner.model.problem import Problem
+from memplan.questions.reading import Reader
 
-LIMIT_S = 5.0
+_LIMIT_S = 5.0
 
 
-def cascade_hint(problem: Problem, reader: Reader, limit_s: float = LIMIT_S) -> str | None:
+def cascade_hint(problem: Problem, reader: Reader, limit_s: float = _LIMIT_S) -> str | None:
     """Return a sentence about the cheapest cascade that fits, with a verified plan.
 
     None where the file is no model, its problem has several memories or one without a size, or none is found in time.
@@ -23,7 +23,7 @@ def cascade_hint(problem: Problem, reader: Reader, limit_s: float = LIMIT_S) -> 
     alignment = int(problem.buffers.alignment.max(initial=1))
     try:
         graph = read_model_graph(reader.data, reader.name, reader.options).graph
-        answer = cascade(graph, CascadeOptions(fit=size, alignment=alignment, time_limit_s=limit_s))
+        answer = cascade(graph, CascadeOptions(fit=size, alignment=alignment, time_limit_s=min(limit_s, _LIMIT_S)))
     except InputError:
         return None
     if not answer.points:

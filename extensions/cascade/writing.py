@@ -6,25 +6,23 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple, Protocol
 
-from memplan.questions.capability import CapabilityOptions
 from memplan.extensions.cascade.access.access_graph import AccessGraph
 from memplan.extensions.cascade.answer import CascadeAnswer, CascadePoint
 from memplan.extensions.cascade.search.options import CascadeOptions
 from memplan.extensions.networks.order.answer import OrderAnswer
 from memplan.extensions.networks.order.search.regions import permuted
-from memplan.questions.reading import Reader
 from memplan.planner.errors import FormatError, OptionError, shown
-from memplan.planner.errors.extras import PROGRAMS, MissingPackageError, missing
-from memplan.planner.extensions import extensions, imported
-from memplan.planner.operations.graph import OperationGraph
-from memplan.planner.systems import file_readers, system_of, systems
+from memplan.planner.extensions import imported
 from memplan.planner.foreign import reading as importers
 from memplan.planner.foreign.arena import ModelArena, rules_of
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.foreign.writing import write_reordered
+from memplan.planner.operations.graph import OperationGraph
+from memplan.planner.systems import file_readers, system_of, systems
+from memplan.questions.capability import CapabilityOptions
+from memplan.questions.reading import Reader
 
 RUNTIME = "TFLite Micro"
-_PROGRAM = "cascade-c"
 NOT_WRITTEN = "not written, as nothing is gained"
 _AS_GIVEN = "written as given, as nothing is gained"
 _MOST_WRITTEN = 6
@@ -67,21 +65,13 @@ def written_model(reader: Reader, found: OrderAnswer) -> Written:
     return Written(file.data, (*left_out, f"{RUNTIME}'s whole arena takes {arena}, {own_arena.used:,} as given"), arena)
 
 
-def require_program() -> None:
-    """Raise MissingPackageError if no installed distribution writes cascades as C programs."""
-    if _PROGRAM not in extensions("writers"):
-        raise MissingPackageError(f"output: a program in C {missing(PROGRAMS)}")
-
-
 def c_files(result: CascadeAnswer, source: OperationGraph, name: str) -> Mapping[str, bytes]:
     """Return the last point of a result as C files by name, each beginning with `name`; raises InputError."""
-    require_program()
     if result.conventions.pools:
         raise OptionError.of("pools", "must not be given for C, which has one arena")
-    files: Mapping[str, bytes] = extensions("writers")[_PROGRAM].load()(
-        result.points[-1], source, name, result.conventions.alignment
-    )
-    return files
+    from memplan.extensions.cascade.c_program import write_cascade
+
+    return write_cascade(result.points[-1], source, name, result.conventions.alignment)
 
 
 class FormInParts(NamedTuple):

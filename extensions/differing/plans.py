@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from memplan.extensions.differing.search import NAME, WORK_PER_S, FurtherPlan, FurtherPlans
 from memplan.extensions.prices.pieces import suits
-
-from memplan.questions.capability import Control
 from memplan.planner.errors import OptionError, shown
 from memplan.planner.instance.compile import compile_problem, lift
 from memplan.planner.instance.instance import Instance
@@ -17,10 +16,10 @@ from memplan.planner.model.buffer_table import I64, column
 from memplan.planner.model.plan import Others, Plan, with_problem
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.problem_fields import PEAK_THEN_COST, counts_cost
+from memplan.questions.capability import Control
 from memplan.solvers.formulation.costs import Costs
 from memplan.solvers.portfolio import registry
 from memplan.solvers.search.to_plan import gap_of
-from memplan.extensions.differing.search import NAME, WORK_PER_S, FurtherPlan, FurtherPlans
 
 FIRST_SHARE = 0.5
 """The share of the time for the first plan."""

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from heapq import heappop, heappush
 
 import numpy as np
+
 from memplan.extensions.prices.core.kernels import STOPPED, Orders, least_orders
 from memplan.extensions.prices.cuts import MOST_PAIRS, CutBound, CutRows, cut_bounds
 from memplan.extensions.prices.pieces import Piece, pools_of, whole_offsets
-
 from memplan.planner.instance.instance import Instance
 from memplan.planner.model.buffer_table import I64
 from memplan.solvers.core.tables import Reference

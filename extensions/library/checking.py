@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from memplan.planner.errors import FormatError
 from memplan.extensions.library.entries import VERSION, Entry, ProblemLibrary
 from memplan.extensions.library.fingerprints import fingerprint
 from memplan.extensions.library.judging import KINDS, BrokenRuleError, judged, proved
+from memplan.planner.errors import FormatError
 
 _LARGE = 200_000
 """The size above which the fast check skips a certificate."""

@@ -13,8 +13,8 @@ from memplan.api.cli.flags import LIST_FORMAT, Argument, Flag, integer
 from memplan.api.cli.flags import time_limit as limit_flag
 from memplan.api.cli.help import SectionedGroup
 from memplan.api.cli.streams import read_bytes, say, wants_table, write
-from memplan.planner.errors import OptionError
 from memplan.extensions.library import COMMAND
+from memplan.planner.errors import OptionError
 
 FAULTY = NOT_BETTER = 1
 WRONG_FORMAT, REFUSED = 2, 3
@@ -183,7 +183,6 @@ def run(
     invalid or a claim was wrong.
     """
     from memplan.extensions.bench.results import appending, latest, read_results, write_result
-
     from memplan.extensions.library import page as pages
     from memplan.extensions.library.running import Planner, word_of
     from memplan.extensions.library.running import run as run_planner

@@ -14,10 +14,10 @@ from typing import Any, Literal
 
 from pydantic import ValidationError
 
+from memplan.extensions.library.archives import pack, unpack
 from memplan.files import os_errors_named, save
 from memplan.planner.errors import FormatError, OptionError, sentences, shown
 from memplan.planner.model.rows import WireValue
-from memplan.extensions.library.archives import pack, unpack
 
 INDEX = "index.jsonl"
 BENCHMARK = "benchmark"

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, TypeVar
 
-from memplan.extensions.schedule.inputs import PROBLEM as SCHEDULE
 from memplan.extensions.checkers import all_values, check, objects, order, plan, sequence
+from memplan.extensions.schedule.inputs import PROBLEM as SCHEDULE
 from memplan.planner.errors import FormatError, InputError
 
 _CHECKERS: tuple[Any, ...] = (check, order, plan, sequence, objects, all_values)

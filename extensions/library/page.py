@@ -11,9 +11,8 @@ from statistics import mean
 
 from memplan.extensions.bench.results import Result
 from memplan.extensions.bench.summary import penalised_s, text_table
-
-from memplan.planner.errors import counted
 from memplan.extensions.library.running import is_solved, word_of
+from memplan.planner.errors import counted
 
 _WIDE, _HIGH, _LEFT = 560, 240, 44
 _DASHES = ("", "6 3", "2 2", "8 3 2 3", "1 3", "10 4")

@@ -22,10 +22,9 @@ from typing import Any
 
 from memplan.extensions.bench.measuring import machine
 from memplan.extensions.bench.results import Result
-
-from memplan.planner.errors import FormatError, OptionError, shown
 from memplan.extensions.library.entries import Entry, ProblemLibrary
 from memplan.extensions.library.judging import KINDS, BrokenRuleError, judged
+from memplan.planner.errors import FormatError, OptionError, shown
 
 GRACE_S = 5.0
 """The seconds after its time limit at which a planner is killed."""

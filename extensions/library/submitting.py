@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Literal
 
-from memplan.planner.errors import FormatError, InputError
 from memplan.extensions.library.archives import write_file
 from memplan.extensions.library.entries import Entry, ProblemLibrary
 from memplan.extensions.library.judging import KINDS, BrokenRuleError, judged, proved
+from memplan.planner.errors import FormatError, InputError
 
 Word = Literal["better, added", "not better", "refused", "wrong format"]
 _CERTIFICATES = (b"memplan-lemmas/", b"memplan-order/")

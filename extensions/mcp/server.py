@@ -17,14 +17,14 @@ from memplan.api.cli.flags import Flag
 from memplan.api.cli.help import SectionedCommand
 from memplan.api.cli.solvers.schema import QuietJsonSchema
 from memplan.api.request_bodies import lacking
-from memplan.questions.capability import Capability, Control
-from memplan.questions.capability.registry import CAPABILITIES
-from memplan.questions.capability.wire import read_body_options, request_model
-from memplan.questions.inputs.question import Input, Question, read_inputs
 from memplan.files import contents, named
 from memplan.planner import __version__
 from memplan.planner.errors import InputError, MemplanError, OptionError, ReaderFaultError, shown
 from memplan.planner.errors.did_you_mean import did_you_mean
+from memplan.questions.capability import Capability, Control
+from memplan.questions.capability.registry import CAPABILITIES
+from memplan.questions.capability.wire import read_body_options, request_model
+from memplan.questions.inputs.question import Input, Question, read_inputs
 
 _INSTRUCTIONS = (
     "Plans memory: pools and offsets of buffers. An input is JSON, or the path of a local file. "

@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from memplan.questions.plan.answers import problem_in_heaps, rows_without_pool
 from memplan.planner.bounds.lower_bound import live_bytes
 from memplan.planner.errors import OptionError, ProblemError, TimeOverError, shown
 from memplan.planner.instance.compile import compile_problem
 from memplan.planner.instance.instance import Instance
 from memplan.planner.model.plan import Heaps, Plan, PoolUse, with_problem
 from memplan.planner.model.problem import Problem, with_fields
+from memplan.questions.plan.answers import problem_in_heaps, rows_without_pool
 from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.search.control import Control
 from memplan.solvers.search.to_plan import gap_of

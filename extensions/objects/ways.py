@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterable, Mapping
 
 import numpy as np
 
-from memplan.extensions.tvm.files.relay_tokens import FreeTextures, FreeTokens, Token
 from memplan.extensions.objects.demands import MOST_AMOUNT, Demands, IsOver, Objects
+from memplan.extensions.tvm.files.relay_tokens import FreeTextures, FreeTokens, Token
 
 _MOST_IN_A_FLOW = 600
 """The most buffers in a flow, which takes n^3 steps, 1 s for this many."""

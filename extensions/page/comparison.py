@@ -5,8 +5,8 @@ from __future__ import annotations
 from pydantic_core import to_jsonable_python
 
 from memplan.api.reports.views import PlanOf
-from memplan.questions.check.difference import Difference
 from memplan.extensions.page.file_page import file_page, plan_view
+from memplan.questions.check.difference import Difference
 
 
 def comparison_page(before: PlanOf, after: PlanOf, found: Difference) -> bytes:

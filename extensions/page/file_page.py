@@ -14,12 +14,12 @@ from importlib.resources.abc import Traversable
 from itertools import pairwise
 from typing import Any
 
-from memplan.questions.verify.verify import verdict_on
 from memplan.planner.errors import counted
+from memplan.planner.foreign.program_names import NO_NAMES, ProgramNames
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.places import MOST_PAIRS
-from memplan.planner.foreign.program_names import NO_NAMES, ProgramNames
+from memplan.questions.verify.verify import verdict_on
 
 _LISTED = 200
 """The most violations listed on a page."""

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from memplan.extensions.prices.cuts import MOST_PAIRS, CutRows, cut_bounds
+from memplan.extensions.prices.pieces import suits
+from memplan.extensions.prices.search import hard_pieces
 from memplan.planner.instance.instance import Instance
 from memplan.solvers.core.tables import F64
 from memplan.solvers.formulation.costs import Costs
 from memplan.solvers.search.incumbent import Search
-from memplan.extensions.prices.cuts import MOST_PAIRS, CutRows, cut_bounds
-from memplan.extensions.prices.pieces import suits
-from memplan.extensions.prices.search import hard_pieces
 
 NAME = "price-bounds"
 _ROUNDS = 10_000

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from memplan.planner.model.buffer_table import I64
-from memplan.solvers.core.tables import F64, Reference
 from memplan.extensions.prices.core.kernels import NEVER, Cliques, Packing, find_cliques, pack_prices
 from memplan.extensions.prices.pieces import Piece
+from memplan.planner.model.buffer_table import I64
+from memplan.solvers.core.tables import F64, Reference
 
 MOST_PAIRS = 600
 """The most pairs of a piece whose program is solved here, as the simplex stores a square of them."""

@@ -13,11 +13,11 @@ from math import gcd
 
 import numpy as np
 
+from memplan.extensions.prices.core.kernels import NEVER, PieceTable
 from memplan.planner.instance.instance import Bool, Instance
 from memplan.planner.model.buffer_table import I64, column
 from memplan.solvers.formulation.pair_rules import pairs_of
 from memplan.solvers.formulation.sharing import conflict_matrix
-from memplan.extensions.prices.core.kernels import NEVER, PieceTable
 
 Offsets = list[int]
 _MOST_BUFFERS = 2_000

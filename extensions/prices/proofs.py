@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from memplan.planner.instance.instance import Instance
-from memplan.solvers.formulation.costs import Costs
-from memplan.solvers.search.control import Control
 from memplan.extensions.prices.cuts import MOST_PAIRS, CutBound, cut_bounds
 from memplan.extensions.prices.pieces import NO_END, Piece, suits
 from memplan.extensions.prices.search import hard_pieces
+from memplan.planner.instance.instance import Instance
+from memplan.solvers.formulation.costs import Costs
+from memplan.solvers.search.control import Control
 
 _ROUNDS = 400
 

@@ -13,6 +13,9 @@ from typing import Self
 
 import numpy as np
 
+from memplan.extensions.prices.core.kernels import MOST_BUFFERS, LeastPrice, Walk, least_price, walk
+from memplan.extensions.prices.cuts import MOST_PAIRS, cut_bounds
+from memplan.extensions.prices.pieces import Offsets, Piece, pools_of, suits, whole_offsets
 from memplan.planner.instance.instance import Instance
 from memplan.planner.model.buffer_table import I64, column
 from memplan.solvers.core.tables import Reference
@@ -22,9 +25,6 @@ from memplan.solvers.formulation.subinstance import part_of
 from memplan.solvers.heuristics import greedy
 from memplan.solvers.processes.threads import threads_of_one
 from memplan.solvers.search.incumbent import Search
-from memplan.extensions.prices.core.kernels import MOST_BUFFERS, LeastPrice, Walk, least_price, walk
-from memplan.extensions.prices.cuts import MOST_PAIRS, cut_bounds
-from memplan.extensions.prices.pieces import Offsets, Piece, pools_of, suits, whole_offsets
 
 
 @dataclass(frozen=True)

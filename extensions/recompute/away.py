@@ -15,9 +15,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from memplan.extensions.recompute.again import may_run_again
 from memplan.planner.operations.graph import OperationGraph
 from memplan.solvers.core.tables import Flags
-from memplan.extensions.recompute.again import may_run_again
 
 _ROUNDING = 1e-12
 _NODES = 4_000

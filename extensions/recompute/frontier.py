@@ -8,9 +8,6 @@ from dataclasses import dataclass, replace
 from memplan.extensions.networks.order.answer import OrderAnswer, Recomputed, RecomputedPoint
 from memplan.extensions.networks.order.options import OrderOptions
 from memplan.extensions.networks.order.search.solve import LARGE, WORK_PER_S
-from memplan.planner.operations.costs import costs_of
-from memplan.planner.operations.graph import OperationGraph
-from memplan.solvers.search.control import Control, silent
 from memplan.extensions.recompute.away import Away
 from memplan.extensions.recompute.descent import Descent
 from memplan.extensions.recompute.least import LARGEST_BOUNDED, away_of
@@ -21,6 +18,9 @@ from memplan.extensions.recompute.search import DropSearch
 from memplan.extensions.recompute.snapshots import LARGEST
 from memplan.extensions.recompute.states import can_search
 from memplan.extensions.recompute.stays import Stays
+from memplan.planner.operations.costs import costs_of
+from memplan.planner.operations.graph import OperationGraph
+from memplan.solvers.search.control import Control, silent
 
 _ORDER_SHARE, _SEARCH_SHARE = 0.2, 0.5
 """The parts of the time for the order without clones, and for the search of drops; the rest orders and plans."""

@@ -9,17 +9,17 @@ from functools import partial
 from threading import Lock
 
 from memplan.extensions.networks.order.search.solve import WORK_PER_S, bound_unsearched, order_unplanned
-from memplan.planner.errors import InputError
-from memplan.planner.operations.graph import OperationGraph
-from memplan.planner.operations.order_check import bytes_after, peak_of
-from memplan.solvers.mip.draft import Draft
-from memplan.solvers.search.control import Control
 from memplan.extensions.recompute.away import Away
 from memplan.extensions.recompute.engines import PACKAGE, Engine, ask, engines, is_exact
 from memplan.extensions.recompute.rewrite import rewritten
 from memplan.extensions.recompute.snapshots import LARGEST, Snapshots
 from memplan.extensions.recompute.stages import Stages
 from memplan.extensions.recompute.states import MOST_STATES, can_search, search_states
+from memplan.planner.errors import InputError
+from memplan.planner.operations.graph import OperationGraph
+from memplan.planner.operations.order_check import bytes_after, peak_of
+from memplan.solvers.mip.draft import Draft
+from memplan.solvers.search.control import Control
 
 _MOST_COLUMNS = 60_000
 """The most columns of a stage program, as engines read larger ones too slowly."""

@@ -7,10 +7,6 @@ from dataclasses import dataclass, field
 
 from memplan.extensions.networks.order.answer import RecomputedPoint
 from memplan.extensions.networks.order.search.solve import WORK_PER_S, bound_unsearched
-from memplan.planner.errors import InputError
-from memplan.planner.operations.graph import OperationGraph
-from memplan.planner.operations.order_check import peak_of
-from memplan.solvers.search.control import Control
 from memplan.extensions.recompute.away import Away
 from memplan.extensions.recompute.descent import Descent
 from memplan.extensions.recompute.least import LARGEST_BOUNDED, away_of, least_work
@@ -18,6 +14,10 @@ from memplan.extensions.recompute.points import PLANNED_S, points_of
 from memplan.extensions.recompute.rewrite import rewritten
 from memplan.extensions.recompute.search import DropSearch
 from memplan.extensions.recompute.stays import Drops, Stays
+from memplan.planner.errors import InputError
+from memplan.planner.operations.graph import OperationGraph
+from memplan.planner.operations.order_check import peak_of
+from memplan.solvers.search.control import Control
 
 _AIMS, _AIM_SHARE, _MARGIN = 8, 0.25, 0.003
 """For large graphs: the most programs that are planned to meet a limit, the part of the time left for the search of

@@ -13,10 +13,10 @@ from dataclasses import replace
 
 from memplan.extensions.networks.order.answer import OrderAnswer, RecomputedPoint
 from memplan.extensions.networks.order.search.solve import WORK_PER_S, OrderSearch, order_regions
+from memplan.extensions.recompute.points import point_of_order, points_of
 from memplan.planner.operations.graph import OperationGraph
 from memplan.planner.operations.order_check import peak_of
 from memplan.solvers.search.control import Control
-from memplan.extensions.recompute.points import point_of_order, points_of
 
 _SHARE, _TRIED = 0.8, 0.25
 """The part of the time until which orders are searched for, as what follows is for plans; and the part of that after

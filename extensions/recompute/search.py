@@ -11,9 +11,9 @@ from heapq import heapify, heappop, heappush
 
 import numpy as np
 
+from memplan.extensions.recompute.stays import Drops, Stays
 from memplan.planner.model.buffer_table import I64
 from memplan.solvers.search.control import Control
-from memplan.extensions.recompute.stays import Drops, Stays
 
 _BATCH = 24
 """The number of changes tried at once."""

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from memplan.solvers.mip.draft import ONE, Draft, Term
 from memplan.extensions.recompute.stages import Stages
+from memplan.solvers.mip.draft import ONE, Draft, Term
 
 _MOST = 10
 """The most snapshots of a program."""

@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from functools import cached_property
 from math import gcd
 
-from memplan.solvers.mip.draft import ONE, Draft, Term
 from memplan.extensions.recompute.again import may_run_again
 from memplan.extensions.recompute.away import Away, work_beside
+from memplan.solvers.mip.draft import ONE, Draft, Term
 
 _ZERO = Term(0, 0, 0)
 Terms = list[tuple[Term, int]]

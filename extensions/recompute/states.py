@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from memplan.extensions.networks.order.search.parts import rows_of
+from memplan.extensions.recompute.again import may_run_again
+from memplan.extensions.recompute.core.kernels import LEAST, MOST_IN_STATE, NONE, LeastRuns, Reruns, least_work
 from memplan.planner.operations.graph import OperationGraph
 from memplan.solvers.core.tables import Reference
 from memplan.solvers.search.control import Control
-from memplan.extensions.recompute.again import may_run_again
-from memplan.extensions.recompute.core.kernels import LEAST, MOST_IN_STATE, NONE, LeastRuns, Reruns, least_work
 
 _MOST_COST = 2**50
 _ENDLESS = 2**60

@@ -6,7 +6,6 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any
 
-from memplan.questions.capability import Control
 from memplan.extensions.cascade.core.kernels import FOUND_RUNS, FOUND_TO, N_FOUND
 from memplan.extensions.cascade.search.front import front
 from memplan.extensions.cascade.timing.figures import Run, Slot, StepFigures
@@ -14,6 +13,7 @@ from memplan.extensions.cascade.timing.target import Engine, Link, Memory, Rate,
 from memplan.extensions.schedule.answer import EPSILON, Objective, Proof, ScheduleAnswer, ScheduleSlot, point_of
 from memplan.extensions.schedule.search.placement import misplaced, placed, slots_of
 from memplan.planner.model.rows import Value
+from memplan.questions.capability import Control
 
 __all__ = [
     "EPSILON",

@@ -7,21 +7,21 @@ from hashlib import sha256
 from operator import or_
 from typing import Any
 
-from memplan.questions import forms
-from memplan.questions.inputs import object_in
-from memplan.questions.inputs.graphs import GRAPH, graph_subject
-from memplan.questions.inputs.question import Input, Question, Subject
 from memplan.extensions.networks.order.options import unaligned_graph
-from memplan.questions.reading import Reader
 from memplan.extensions.schedule import dory
 from memplan.extensions.schedule.form import ScheduleForm
 from memplan.planner import formats
 from memplan.planner.errors import ProblemError
 from memplan.planner.errors.extras import MissingPackageError, missing
-from memplan.planner.formats import memplan_json
-from memplan.planner.operations.graph import OperationGraph, graph_from
 from memplan.planner.foreign import reading as importers
 from memplan.planner.foreign.model_options import ModelOptions
+from memplan.planner.formats import memplan_json
+from memplan.planner.operations.graph import OperationGraph, graph_from
+from memplan.questions import forms
+from memplan.questions.inputs import object_in
+from memplan.questions.inputs.graphs import GRAPH, graph_subject
+from memplan.questions.inputs.question import Input, Question, Subject
+from memplan.questions.reading import Reader
 
 _TILES = "op_types"
 """The field of matrix-operation problems, which a separate package now handles."""

@@ -7,12 +7,10 @@ from typing import Any
 
 from pydantic import Field
 
-from memplan.questions.capability import Capability, Control, SearchOptions
 from memplan.extensions.cascade.regions.regions import CascadeRegion
 from memplan.extensions.cascade.timing.inputs import TARGET
 from memplan.extensions.cascade.timing.network_run import NetworkStep, run_network
 from memplan.extensions.cascade.timing.target import Target
-from memplan.questions.inputs.question import Question
 from memplan.extensions.schedule.answer import Objective, ScheduleAnswer
 from memplan.extensions.schedule.form import ScheduleForm
 from memplan.extensions.schedule.inputs import PROBLEM
@@ -23,6 +21,8 @@ from memplan.extensions.schedule.search.placement import misplaced, second_slots
 from memplan.planner.errors import ProblemError, counted
 from memplan.planner.model.rows import Bytes
 from memplan.planner.operations.graph import OperationGraph
+from memplan.questions.capability import Capability, Control, SearchOptions
+from memplan.questions.inputs.question import Question
 
 _SHOWN = 40
 """The most steps in the lines for people."""

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from memplan.questions.capability import Answer
 from memplan.extensions.shapes.offset_programs import Evaluator
 from memplan.extensions.shapes.search.search import Planned
-from memplan.planner.errors import Option, OptionError, counted, shown
 from memplan.extensions.shapes.symbols.polynomials import Polynomial, minus, names, plus, times
 from memplan.extensions.shapes.symbols.problem import SymbolicProblem, where
 from memplan.extensions.shapes.symbols.sized import Sized
 from memplan.extensions.shapes.symbols.space import Space, Values
+from memplan.planner.errors import Option, OptionError, counted, shown
+from memplan.questions.capability import Answer
 
 MOST_SCANNED = 1_000_000
 """The most values tried one by one if the peak is not monotone in a symbol."""

@@ -9,12 +9,12 @@ from typing import Annotated, Any
 from pydantic import Field
 from pydantic.json_schema import SkipJsonSchema
 
-from memplan.questions.capability import Answer
-from memplan.planner.errors import ProblemError
-from memplan.planner.model.rows import Value
 from memplan.extensions.shapes.symbols.problem import SymbolicProblem, where
 from memplan.extensions.shapes.symbols.sized import compiled
 from memplan.extensions.shapes.symbols.space import Values
+from memplan.planner.errors import ProblemError
+from memplan.planner.model.rows import Value
+from memplan.questions.capability import Answer
 
 Index = Annotated[int, Field(ge=0)]
 Terms = tuple[tuple[Index, Index], ...]

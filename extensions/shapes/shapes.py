@@ -7,13 +7,15 @@ from typing import Annotated, Literal, cast
 
 from pydantic import Field
 
-from memplan.questions.capability import Answer, Capability, Control
-from memplan.questions.inputs.question import Question
+from memplan.extensions.checkers import all_values
 from memplan.extensions.shapes.limits import ShapesLimits, bound_at, check_limits, limits_of
 from memplan.extensions.shapes.offset_programs import UNPROVED, Evaluator, Index, OffsetProgram, ProgramsProof
 from memplan.extensions.shapes.program_source import SOURCES
 from memplan.extensions.shapes.search.search import Planned, planned
 from memplan.extensions.shapes.symbolic_input import EXAMPLE, SYMBOLIC, GivenValues, SymbolicOptions, read_sizes
+from memplan.extensions.shapes.symbols.comparing import ends, samples
+from memplan.extensions.shapes.symbols.problem import SymbolicProblem, SymbolicTensor, where
+from memplan.extensions.shapes.symbols.space import SymbolRange
 from memplan.extensions.shapes.verify_programs import verify_programs
 from memplan.extensions.shapes.verify_shapes import (
     OFFSETS,
@@ -22,12 +24,10 @@ from memplan.extensions.shapes.verify_shapes import (
     verified_lines,
     verify_shapes,
 )
-from memplan.extensions.checkers import all_values
 from memplan.planner.errors import InvalidPlanError, OptionError, counted
 from memplan.planner.model.rows import Bytes, Id
-from memplan.extensions.shapes.symbols.comparing import ends, samples
-from memplan.extensions.shapes.symbols.problem import SymbolicProblem, SymbolicTensor, where
-from memplan.extensions.shapes.symbols.space import SymbolRange
+from memplan.questions.capability import Answer, Capability, Control
+from memplan.questions.inputs.question import Question
 
 CURVE_POINTS = 64
 """The most points in the curve of a symbol: 5 ms for 700 buffers."""

@@ -8,20 +8,20 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field
 
-from memplan.questions.capability import ForeignOptions
-from memplan.questions.inputs import FILE, Base64, object_in, read_problem_field
-from memplan.questions.inputs.question import Input, Question, Subject
-from memplan.questions.reading import Reader
+from memplan.extensions.shapes.symbolic_models import read_symbolic
+from memplan.extensions.shapes.symbols.problem import SymbolicBuffer, SymbolicProblem
+from memplan.extensions.shapes.symbols.space import SymbolRange
 from memplan.planner import formats
 from memplan.planner.errors import OptionError, ProblemError, shown
+from memplan.planner.foreign import reading as importers
 from memplan.planner.formats import memplan_json
 from memplan.planner.instance.compile import compile_problem
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import Name
-from memplan.extensions.shapes.symbols.problem import SymbolicBuffer, SymbolicProblem
-from memplan.extensions.shapes.symbols.space import SymbolRange
-from memplan.planner.foreign import reading as importers
-from memplan.extensions.shapes.symbolic_models import read_symbolic
+from memplan.questions.capability import ForeignOptions
+from memplan.questions.inputs import FILE, Base64, object_in, read_problem_field
+from memplan.questions.inputs.question import Input, Question, Subject
+from memplan.questions.reading import Reader
 
 _RANGE = re.compile(r"\s*(\S(?:.*\S)?)\s*=\s*(\d{1,18})\.\.(\d{1,18})?(?::(\d{1,18}))?\s*", re.ASCII)
 

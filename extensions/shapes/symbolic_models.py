@@ -11,18 +11,18 @@ import re
 from collections.abc import Iterator, Mapping
 from importlib import import_module
 
-from memplan.planner.errors import FormatError, Option, OptionError, ProblemError, shown
-from memplan.planner.model.problem import Problem
-from memplan.planner.model.rows import Id
-from memplan.planner.operations.graph_facts import TensorRole
 from memplan.extensions.shapes.symbols.comparing import samples
 from memplan.extensions.shapes.symbols.numbers import SymbolicNumber, SymbolicNumbers, largest
 from memplan.extensions.shapes.symbols.problem import SymbolicBuffer, SymbolicProblem, SymbolicTensor, where
 from memplan.extensions.shapes.symbols.space import Space, SymbolRange, Values
-from memplan.planner.systems import file_readers
+from memplan.planner.errors import FormatError, Option, OptionError, ProblemError, shown
 from memplan.planner.foreign.imported import Imported, stranger_bytes
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.foreign.reading import detect, read_model
+from memplan.planner.model.problem import Problem
+from memplan.planner.model.rows import Id
+from memplan.planner.operations.graph_facts import TensorRole
+from memplan.planner.systems import file_readers
 
 _COMPARED = 3
 """The values, beside two corners, at which what was read is compared with plain numbers."""

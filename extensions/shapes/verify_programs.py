@@ -7,9 +7,9 @@ import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from memplan.extensions.shapes.offset_programs import OffsetProgram, OffsetPrograms
-from memplan.planner.model.rows import WireValue
 from memplan.extensions.shapes.symbols.problem import SymbolicProblem, where
 from memplan.extensions.shapes.symbols.space import Values
+from memplan.planner.model.rows import WireValue
 
 MOST_FOUND = 20
 _OPERATORS: Mapping[type[ast.operator], Callable[[int, int], int]] = {

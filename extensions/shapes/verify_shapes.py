@@ -10,19 +10,19 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field
 
-from memplan.questions.capability import Answer
-from memplan.questions.inputs import object_in
-from memplan.questions.inputs.question import Input
 from memplan.extensions.shapes.search.certificate import within
-from memplan.planner.errors import PlanError, shown
-from memplan.planner.formats import memplan_json
-from memplan.planner.model.rows import Bytes, Name, Value
 from memplan.extensions.shapes.symbols.comparing import samples
 from memplan.extensions.shapes.symbols.polynomials import Key, Polynomial, key, minus, plus, scaled
 from memplan.extensions.shapes.symbols.problem import SymbolicProblem, where
 from memplan.extensions.shapes.symbols.reading import MOST_CHARACTERS, read
 from memplan.extensions.shapes.symbols.sized import Sized, compiled
 from memplan.extensions.shapes.symbols.space import Values
+from memplan.planner.errors import PlanError, shown
+from memplan.planner.formats import memplan_json
+from memplan.planner.model.rows import Bytes, Name, Value
+from memplan.questions.capability import Answer
+from memplan.questions.inputs import object_in
+from memplan.questions.inputs.question import Input
 
 _MOST = 20
 _Expression = Bytes | Annotated[str, Field(min_length=1, max_length=MOST_CHARACTERS)]

@@ -24,14 +24,14 @@ from memplan.api.cli.streams import (
     wants_table,
     write,
 )
-from memplan.questions.reading import validated
-from memplan.planner.errors import OptionError
-from memplan.planner.errors.extras import require
-from memplan.planner.model.sizes import size_text
 from memplan.extensions.torch import graph_fits
 from memplan.extensions.torch.graph_fits import GraphFits
 from memplan.extensions.torch.inside.answer import FitsAnswer, SnapshotAnswer, Ways, fits_of_snapshot
 from memplan.extensions.torch.inside.device import FitsOptions
+from memplan.planner.errors import OptionError
+from memplan.planner.errors.extras import require
+from memplan.planner.model.sizes import size_text
+from memplan.questions.reading import validated
 
 
 def lines(answer: FitsAnswer | SnapshotAnswer | GraphFits) -> Iterator[str]:

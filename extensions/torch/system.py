@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from memplan.planner.systems import FileReader, System
 from memplan.planner.foreign.recognition import JSON, NEAR
+from memplan.planner.systems import FileReader, System
 
 _LIST_OF_NAMES = 1 << 20
 """The bytes at the end of an archive in which its list of names is looked for."""
@@ -34,7 +34,9 @@ SYSTEM = System(
     title="PyTorch",
     files=".pt2, memory snapshots, and wrapper code of inductor",
     readers=(
-        FileReader("torch-export", is_archive, "memplan.extensions.torch.files.archive", suffixes=(".pt2",), has_symbols=True),
+        FileReader(
+            "torch-export", is_archive, "memplan.extensions.torch.files.archive", suffixes=(".pt2",), has_symbols=True
+        ),
         FileReader("torch-snapshot", is_snapshot, "memplan.extensions.torch.files.snapshot"),
         FileReader("inductor", is_wrapper, "memplan.extensions.torch.files.wrapper"),
     ),

@@ -12,11 +12,11 @@ from tvm.ir import Call, IRModule, Op
 from tvm.ir.transform import PassContext, module_pass
 from tvm.target import Target
 
-from memplan.planner.errors import MemplanError
 from memplan.extensions.tvm.places import PoolInfo, StoragePlaces, place_in_pools, place_whole
 from memplan.extensions.tvm.storages import Storages
 from memplan.extensions.tvm.symbolic import Symbols, UnreadableError, place_for_all
 from memplan.extensions.tvm.tensors import ALLOCATES, Lifetimes, bytes_of, items, lengths_of
+from memplan.planner.errors import MemplanError
 
 log = logging.getLogger("memplan.tvm")
 _OwnPass: Callable[[], Any] = relax.transform.StaticPlanBlockMemory

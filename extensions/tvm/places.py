@@ -8,7 +8,7 @@ from typing import Any
 
 from tvm_ffi import register_error
 
-from memplan.questions.plan.plan import PlanOptions, plan
+from memplan.extensions.tvm.tensors import AllocatedTensor
 from memplan.planner.model.buffer_table import BufferTable, column
 from memplan.planner.model.objects import ObjectsProblem
 from memplan.planner.model.placement_table import PlacementTable
@@ -17,8 +17,8 @@ from memplan.planner.model.problem import Problem
 from memplan.planner.model.problem_fields import Pool
 from memplan.planner.verify.overlaps import no_pair_meets
 from memplan.planner.verify.verifier import verify
+from memplan.questions.plan.plan import PlanOptions, plan
 from memplan.solvers.core.plain import offsets_at_bound
-from memplan.extensions.tvm.tensors import AllocatedTensor
 
 ALIGNMENT = 64
 """The alignment of TVM's allocators (kAllocAlignment)."""

@@ -10,15 +10,15 @@ from typing import Any
 from tvm import sym, tirx
 from tvm.ir import Range, Var
 
-from memplan.questions.capability import Control
 from memplan.extensions.shapes.search.search import planned
 from memplan.extensions.shapes.shapes import ShapesOptions
-from memplan.planner.errors import InputError
 from memplan.extensions.shapes.symbols.comparing import samples
 from memplan.extensions.shapes.symbols.problem import SymbolicBuffer, SymbolicProblem
 from memplan.extensions.shapes.symbols.space import SymbolRange
 from memplan.extensions.tvm.places import ALIGNMENT, StoragePlaces, checked
 from memplan.extensions.tvm.tensors import AllocatedTensor, Bounds
+from memplan.planner.errors import InputError
+from memplan.questions.capability import Control
 
 MOST_PARTS = 2000
 """The most terms of an offset, written out."""

@@ -17,11 +17,11 @@ from executorch.exir import ExecutorchBackendConfig, to_edge
 from executorch.exir.memory_planning import MemoryPlanningAlgorithmSuite, greedy
 from executorch.exir.passes import MemoryPlanningPass
 from executorch.runtime import Runtime
-from memplan.extensions.torch.executorch.algorithm import MemplanAlgorithm
 from torch import manual_seed
 from torch.export import export
 
 from integrations.tables import record, row_of
+from memplan.extensions.torch.executorch.algorithm import MemplanAlgorithm
 from memplan.extensions.torch.tests import torch_zoo
 
 REPEATS = 3

@@ -15,10 +15,10 @@ import sys
 from pathlib import Path
 
 from integrations.tables import record
+from memplan.extensions.systems.tests.planner_inputs import Row, digest, planner_input
+from memplan.planner.foreign.imported import plan_of
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
-from memplan.planner.foreign.imported import plan_of
-from memplan.extensions.systems.tests.planner_inputs import Row, digest, planner_input
 
 RECORD = Path(__file__).parents[2] / "packages" / "systems" / "tests" / "runtime_planners.json"
 COUNTS = (100, 1000)

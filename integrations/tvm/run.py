@@ -17,11 +17,11 @@ from typing import Any
 
 import tvm
 import tvm_ffi
-from memplan.extensions.tvm.lift import temporaries
 from tvm import relax
 from tvm.ir import IRModule
 
 from integrations.tvm import networks
+from memplan.extensions.tvm.lift import temporaries
 from memplan.tvm import PlanMemory, PlannedFunction, install, uninstall
 
 TARGET = tvm.target.Target("llvm")

@@ -20,14 +20,13 @@ from dataclasses import replace
 from functools import partial
 from statistics import geometric_mean
 
-from memplan.extensions.bench.clusters import executor_on
-
 from lab.ledger.answers import ROOT, is_here, lacking
 from lab.ledger.asking import TIMES, compare, recorded
 from lab.ledger.figures import documents
 from lab.ledger.questions import questions
 from lab.ledger.rows import Answer, Row, read_rows, write_rows
 from lab.support.apart import there
+from memplan.extensions.bench.clusters import executor_on
 
 
 def report(results: Iterable[tuple[Row, tuple[str, float, Answer]]]) -> str:

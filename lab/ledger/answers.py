@@ -15,11 +15,10 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from memplan.extensions.library.archives import unpack
-
 from lab.ledger.rows import WORK_PER_S, Answer
 from lab.support import hard_suite
 from memplan.api.cli.main import main
+from memplan.extensions.library.archives import unpack
 from memplan.planner.formats import FORMATS
 from memplan.solvers.portfolio import one_search, stages
 

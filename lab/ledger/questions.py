@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from memplan.extensions.library.entries import Entry, ProblemLibrary
-
 from lab.ledger.answers import FOLDERS
 from lab.ledger.rows import WORK_PER_S, Row
 from lab.support.hard_suite import GENERATED, MINIMALLOC, SCRATCHPADS
 from lab.support.library_answers import WAYS
+from memplan.extensions.library.entries import Entry, ProblemLibrary
 
 _MOST_S = {
     "reuse/dsa-solver-lift": 2,

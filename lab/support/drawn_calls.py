@@ -10,20 +10,21 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
+from packages.tile.tests.small_schedules import drawn_schedule
+
 from lab.support.feature_pairs import FEATURES, Case
 from lab.support.heavy_bodies import Data, graph, of_file, of_problem, statements, written
 from memplan.api.request_bodies import JSON
 from memplan.api.requests import head_of, parse_request
-from memplan.questions.capability.registry import CAPABILITIES
+from memplan.extensions.models.tests.litert_models import random_model
+from memplan.extensions.systems.tests import foreign_files
 from memplan.planner.errors import InputError
 from memplan.planner.formats import FORMATS
 from memplan.planner.model.problem import Problem
+from memplan.questions.capability.registry import CAPABILITIES
 from memplan.solvers.portfolio.options import SolveOptions
 from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.search.control import Control
-from memplan.extensions.models.tests.litert_models import random_model
-from memplan.extensions.systems.tests import foreign_files
-from packages.tile.tests.small_schedules import drawn_schedule
 from tests.support import symbolic
 from tests.support.meeting_kinds import KINDS
 from tests.support.meeting_kinds import draw as drawn_kinds

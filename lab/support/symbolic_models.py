@@ -6,12 +6,12 @@ import io
 from typing import Any
 
 import torch
-from memplan.extensions.torch.files import archive
 from torch.export.experimental import _export_forward_backward
 
+from memplan.extensions.shapes.symbolic_models import read_symbolic
 from memplan.extensions.shapes.symbols.problem import SymbolicProblem
 from memplan.extensions.shapes.symbols.space import SymbolRange
-from memplan.extensions.shapes.symbolic_models import read_symbolic
+from memplan.extensions.torch.files import archive
 from memplan.extensions.torch.tests.torch_zoo import MODELS, Network
 
 STEPS = "untied encoder translator vit resnet18 mobilenet_v2 unet densenet graph autoencoder"

@@ -22,11 +22,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from memplan.extensions.bench.clusters import executor_on
-
 from lab.support.apart import there
 from lab.zoo import table
 from lab.zoo.trying import CHECKERS, lacking, tried, tried_in_turn
+from memplan.extensions.bench.clusters import executor_on
 from memplan.planner.formats.minimalloc_csv import write_problem
 from memplan.planner.liveness.ordered import problem_of_order
 

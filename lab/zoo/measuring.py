@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from memplan.extensions.torch.inside.recording import Recording
-from memplan.extensions.torch.inside.step import TorchStep
-from memplan.extensions.torch.inside.ways import graph_of
 
 from lab.zoo.models import Model, loss_of
 from lab.zoo.planners import PLANNERS
 from memplan.extensions.networks.order.options import OrderOptions
 from memplan.extensions.networks.order.order import order
+from memplan.extensions.torch.inside.recording import Recording
+from memplan.extensions.torch.inside.step import TorchStep
+from memplan.extensions.torch.inside.ways import graph_of
 from memplan.planner.errors import MemplanError
 from memplan.planner.formats.minimalloc_csv import write_plan, write_problem
 from memplan.planner.liveness.ordered import problem_of_order

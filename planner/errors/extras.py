@@ -15,49 +15,15 @@ PACKAGES: Mapping[str, tuple[str, ...]] = {
     ),
     "postgres": ("psycopg",),
     "onnx": ("onnx",),
-    "mcp": ("memplan.extensions.mcp", "mcp"),
+    "mcp": ("mcp",),
     "cluster": ("distributed", "ray", "grpc"),
     "executorch": ("executorch",),
     "runtimes": ("onnxruntime", "ai_edge_litert"),
     "peers": ("omnimalloc",),
-    "tile": ("memplan_tile",),
-    "systems": ("memplan.extensions.systems",),
-    "library": ("memplan.extensions.library",),
-    "bench": ("memplan.extensions.bench",),
-    "page": ("memplan.extensions.page",),
-    "recompute": ("memplan.extensions.recompute",),
-    "objects": ("memplan.extensions.objects",),
-    "prices": ("memplan.extensions.prices",),
-    "differing": ("memplan.extensions.differing", "memplan.extensions.prices"),
-    "torch": ("memplan.extensions.torch",),
-    "tvm": ("memplan.extensions.tvm", "tvm"),
-    "models": ("memplan.extensions.models",),
+    "tvm": ("tvm",),
+    "torch": ("torch",),
 }
 """The importable packages that each extra installs."""
-COMMANDS: Mapping[str, str] = {
-    "library": "memplan.extensions.library",
-    "fits": "memplan.extensions.torch",
-    "bench": "memplan.extensions.bench",
-    "mcp": "memplan.extensions.mcp",
-}
-"""The packages that provide a command."""
-SEARCHES: Mapping[str, str] = {
-    "recompute": "memplan.extensions.recompute",
-    "objects": "memplan.extensions.objects",
-    "heaps": "memplan.extensions.objects",
-    "differing": "memplan.extensions.differing",
-}
-"""The packages that provide a search."""
-PRICES = "memplan.extensions.prices"
-"""The package that searches for the least price of shared bytes and banks, and proves it."""
-CLUSTERS = "memplan.extensions.bench"
-"""The package that runs command lines on clusters."""
-PROGRAMS = "memplan.extensions.models"
-"""The package that writes cascades as programs in C."""
-VIEWS = "memplan.extensions.page"
-"""The package that renders answers as pages."""
-OF_SYSTEMS = ("models", "systems", "torch")
-"""The extras whose packages provide systems: file readers, planners, and targets of `convert`."""
 
 
 class MissingPackageError(OptionError):
@@ -74,16 +40,6 @@ def missing(package: str, extra: str | None = None) -> str:
     """Return the sentence for a missing package, with the extra that installs it: the given one, or else its own."""
     line = install_line(package) if extra is None else f"pip install 'memplan[{extra}]'"
     return f"needs {package}, which is not installed: {line}"
-
-
-def more_of_systems() -> str:
-    """Return a hint that packages with more systems exist; empty where all of them are installed."""
-    lacking = [extra for extra in OF_SYSTEMS if not is_installed(PACKAGES[extra][0])]
-    if not lacking:
-        return ""
-    names = " and ".join(PACKAGES[extra][0] for extra in lacking)
-    words = "which is not installed, knows" if len(lacking) == 1 else "which are not installed, know"
-    return f"; {names}, {words} more: pip install 'memplan[{','.join(lacking)}]'"
 
 
 def require(subject: str, packages: Iterable[str]) -> None:

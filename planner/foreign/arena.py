@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Protocol, cast
 
-from memplan.planner.systems import system_of
 from memplan.planner.foreign.reading import detect
+from memplan.planner.systems import system_of
 
 
 @dataclass(frozen=True)

@@ -14,14 +14,14 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal, NamedTuple
 
+from memplan.extensions.shapes.symbols.numbers import SymbolicNumber
 from memplan.planner.errors import FormatError, Location, shown
+from memplan.planner.foreign.imported import Imported, ViewFacts, plan_of
+from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.liveness import problem_of
 from memplan.planner.model.finding import MAX_LISTED, Finding
 from memplan.planner.operations.graph_facts import OperationFacts, ProgramFacts, TensorFacts
 from memplan.planner.operations.operations import Operations, operations_from
-from memplan.extensions.shapes.symbols.numbers import SymbolicNumber
-from memplan.planner.foreign.imported import Imported, ViewFacts, plan_of
-from memplan.planner.foreign.model_options import ModelOptions
 
 Kind = Literal["plain", "param", "constant", "persistent", "carried", "chosen"]
 """The kinds of values; `carried` by a loop, `chosen` by branches, each of which may write it."""

@@ -25,18 +25,18 @@ from memplan.planner.errors import (
     shown,
 )
 from memplan.planner.fixed import fixed, fixed_value
+from memplan.planner.foreign.model_options import ModelOptions, Size, size_text
 from memplan.planner.model.buffer_table import BufferTable, column
 from memplan.planner.model.finding import Finding
 from memplan.planner.model.placement_table import PlacementTable
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Pool, Problem
 from memplan.planner.model.rows import MAX_BYTES
-from memplan.planner.foreign.model_options import ModelOptions, Size, size_text
 
 if TYPE_CHECKING:
+    from memplan.extensions.shapes.symbols.numbers import SymbolicNumber
     from memplan.planner.operations.graph_facts import ProgramFacts
     from memplan.planner.operations.operations import Operations
-    from memplan.extensions.shapes.symbols.numbers import SymbolicNumber
 
 
 class OpenSizesError(FormatError):

@@ -8,11 +8,11 @@ from itertools import permutations
 from math import lcm
 
 from memplan.planner.errors import MAX_SHOWN, FormatError, Option, PlanError, shown
+from memplan.planner.foreign.c_names import identifiers
 from memplan.planner.instance.audit import refuse_other_plan
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Pool, Problem
 from memplan.planner.verify.verifier import verify
-from memplan.planner.foreign.c_names import identifiers
 
 
 @dataclass(frozen=True)

@@ -8,14 +8,14 @@ from dataclasses import dataclass, field, replace
 from memplan.planner import formats
 from memplan.planner.errors import FormatError, OperationsError
 from memplan.planner.extensions import imported
+from memplan.planner.foreign.imported import Imported, stranger_bytes
+from memplan.planner.foreign.model_options import ModelOptions
+from memplan.planner.foreign.reading import detect, read_model
 from memplan.planner.formats.memplan_json import parse, refuse_unless_graph
 from memplan.planner.operations.graph import OperationGraph, graph_from
 from memplan.planner.operations.operations import operations_from
 from memplan.planner.operations.program_graph import ProgramGraph, program_graph
 from memplan.planner.systems import file_readers
-from memplan.planner.foreign.imported import Imported, stranger_bytes
-from memplan.planner.foreign.model_options import ModelOptions
-from memplan.planner.foreign.reading import detect, read_model
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from memplan.planner import formats
+from memplan.planner.foreign import reading as importers
+from memplan.planner.foreign.imported import Imported
+from memplan.planner.foreign.model_options import ModelOptions
+from memplan.planner.foreign.programs import application_from, poses_a_problem
 from memplan.planner.formats import memplan_json
 from memplan.planner.liveness import analyse
 from memplan.planner.model.application import Application, times_of_models
@@ -15,10 +19,6 @@ from memplan.planner.model.problem import Problem
 from memplan.planner.operations.graph_facts import TensorFacts
 from memplan.planner.operations.operations import Operations
 from memplan.planner.operations.statements import Repetition
-from memplan.planner.foreign import reading as importers
-from memplan.planner.foreign.imported import Imported
-from memplan.planner.foreign.model_options import ModelOptions
-from memplan.planner.foreign.programs import application_from, poses_a_problem
 
 _STEPS_AT_MOST = 200_000
 _AS_IT_IS = ModelOptions()

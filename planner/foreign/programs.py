@@ -5,10 +5,10 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from memplan.planner.foreign.imported import Imported
 from memplan.planner.liveness import problem_of, read_before_written
 from memplan.planner.model.problem import Problem
 from memplan.planner.operations.operations import operations_from
-from memplan.planner.foreign.imported import Imported
 
 if TYPE_CHECKING:
     from memplan.planner.model.application import Application

@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING
 
 from memplan.planner import formats
 from memplan.planner.errors import OptionError
+from memplan.planner.foreign.imported import stranger_bytes
 from memplan.planner.formats import memplan_json, minimalloc_csv
 from memplan.planner.formats.other_files import refuse_other_files, refuse_unknown
 from memplan.planner.systems import file_readers as file_readers
 from memplan.planner.systems import systems
-from memplan.planner.foreign.imported import stranger_bytes
 
 if TYPE_CHECKING:
-    from memplan.planner.model.intervals import Interval
-    from memplan.planner.model.problem import Problem
     from memplan.planner.foreign.imported import Imported
     from memplan.planner.foreign.model_options import ModelOptions
+    from memplan.planner.model.intervals import Interval
+    from memplan.planner.model.problem import Problem
 
 
 def detect(data: bytes, name: str | None = None) -> str | None:

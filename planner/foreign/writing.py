@@ -15,10 +15,10 @@ from memplan.planner.systems import systems
 if TYPE_CHECKING:
     from memplan.planner.foreign.layout import VerifiedLayout
 from memplan.planner.errors import FormatError
-from memplan.planner.operations.graph import OperationGraph
-from memplan.planner.systems import system_of
 from memplan.planner.foreign.reading import detect
 from memplan.planner.foreign.sequence import ReorderedFile, orders_in_file
+from memplan.planner.operations.graph import OperationGraph
+from memplan.planner.systems import system_of
 
 EXPORTERS: Mapping[str, str] = {target: where for each in systems() for target, where in each.writers.items()}
 """The targets that a plan can be exported to; `memplan convert` and `memplan plan` write tables."""

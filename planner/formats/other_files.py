@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from typing import NoReturn
 
 from memplan.planner.errors import FormatError, shown
-from memplan.planner.errors.extras import more_of_systems
 from memplan.planner.systems import systems
 
 _NEAR = 1 << 12
@@ -167,15 +166,16 @@ def refuse_other_files(data: bytes, name: str | None = None) -> None:
         raise FormatError("must not be empty")
     kind = other_kind(data, name)
     if kind is not None:
-        raise FormatError(f"must be a file that memplan reads, got {kind[0]}; {kind[1]}{more_of_systems()}")
+        raise FormatError(f"must be a file that memplan reads, got {kind[0]}; {kind[1]}")
 
 
 def refuse_unknown(data: bytes) -> NoReturn:
     """Raise FormatError, which lists the readable formats, for an unknown file."""
     kinds = ", ".join(each.title for each in systems() if each.files)
     read = f"problems and plans of memplan (.json, .csv), and files of {kinds}"
-    more = more_of_systems() or "; docs/reference.md lists the suffixes of each"
-    raise FormatError(f"must be of a known format, got {shown(data[:20])}; known are {read}{more}")
+    raise FormatError(
+        f"must be of a known format, got {shown(data[:20])}; known are {read}; docs/reference.md lists the suffixes of each"
+    )
 
 
 def other_kind(data: bytes, name: str | None = None) -> tuple[str, str] | None:

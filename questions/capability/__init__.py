@@ -10,17 +10,17 @@ from typing import Annotated, Any, Generic, NamedTuple, Self, TypeVar, get_args,
 from pydantic import BaseModel, Field
 from pydantic_core import to_json
 
-from memplan.questions.inputs.extent import Extent
-from memplan.questions.inputs.question import Input, Question, plan_refuted
 from memplan.planner.errors import InvalidPlanError, OptionError
 from memplan.planner.fixed import fixed
+from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.model.rows import Value
+from memplan.questions.inputs.extent import Extent
+from memplan.questions.inputs.question import Input, Question, plan_refuted
 from memplan.solvers.portfolio.options import DEFAULT_TIME_LIMIT_S, MAX_TIME_LIMIT_S
 from memplan.solvers.search.control import NEVER as NEVER
 from memplan.solvers.search.control import Control as Control
 from memplan.solvers.search.control import Deadline as Deadline
 from memplan.solvers.search.control import silent as silent
-from memplan.planner.foreign.model_options import ModelOptions
 
 Seconds = Annotated[float, Field(gt=0, le=MAX_TIME_LIMIT_S, allow_inf_nan=False)]
 A = TypeVar("A")

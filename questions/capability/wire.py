@@ -9,11 +9,11 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 from pydantic_core import to_json
 
+from memplan.planner.errors import FormatError, OptionError, sentences_of_options, shown
+from memplan.planner.formats import memplan_json
 from memplan.questions.capability import Capability, CapabilityOptions
 from memplan.questions.inputs import object_in
 from memplan.questions.inputs.question import Question, read_inputs
-from memplan.planner.errors import FormatError, OptionError, sentences_of_options, shown
-from memplan.planner.formats import memplan_json
 
 
 def read_object(body: bytes) -> dict[str, Any]:

@@ -9,8 +9,6 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from memplan.questions.capability import AnswerOfFile, Capability, Control, PlanLink, SearchOptions, Seconds
-from memplan.questions.inputs import PLAN, PROBLEM
 from memplan.extensions.checkers import veripb
 from memplan.planner.errors import OptionError, PlanError, counted
 from memplan.planner.formats.memplan_json import write_problem
@@ -18,6 +16,8 @@ from memplan.planner.instance.audit import refuse_other_plan, verify
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import Id
+from memplan.questions.capability import AnswerOfFile, Capability, Control, PlanLink, SearchOptions, Seconds
+from memplan.questions.inputs import PLAN, PROBLEM
 from memplan.solvers.certificates.certify import TIME_LIMIT_S, Certificate, with_certificate
 from memplan.solvers.certificates.certify import certify as certificate_of
 from memplan.solvers.portfolio.solve import solve

@@ -7,12 +7,12 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from memplan.planner.errors import FormatError, InputError, sentences, shown
+from memplan.planner.foreign.arena import rules_of, scratch_flags
 from memplan.questions.check.pools import Failure
 from memplan.questions.convert.answer import RuntimeArena
 from memplan.questions.inputs.question import Input, Question
 from memplan.questions.reading import Reader
-from memplan.planner.errors import FormatError, InputError, sentences, shown
-from memplan.planner.foreign.arena import rules_of, scratch_flags
 
 
 def failure_of_arena(arena: RuntimeArena, pool: str, budget: int) -> list[Failure]:

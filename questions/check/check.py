@@ -9,6 +9,13 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field
 
+from memplan.planner.errors import Option, OptionError, PlanError
+from memplan.planner.model.placement_table import PlacementTable
+from memplan.planner.model.plan import Disturbance, Findings, Plan, Status
+from memplan.planner.model.problem import Problem, Profile
+from memplan.planner.model.rows import as_tuple
+from memplan.planner.verify.peak_growth import occupancies
+from memplan.planner.verify.verifier import verify
 from memplan.questions.capability import Answer, AnswerOfFile, Capability, Control, SearchOptions, silent
 from memplan.questions.check.arena import ARENA, failure_of_arena
 from memplan.questions.check.budgets import Tolerance, plan_within, read_budgets
@@ -29,13 +36,6 @@ from memplan.questions.plan.baseline import (
 from memplan.questions.plan.plan import PlanOptions
 from memplan.questions.plan.plan import plan as make_plan
 from memplan.questions.reading import Reader
-from memplan.planner.errors import Option, OptionError, PlanError
-from memplan.planner.model.placement_table import PlacementTable
-from memplan.planner.model.plan import Disturbance, Findings, Plan, Status
-from memplan.planner.model.problem import Problem, Profile
-from memplan.planner.model.rows import as_tuple
-from memplan.planner.verify.peak_growth import occupancies
-from memplan.planner.verify.verifier import verify
 
 _ROW_S, _DIFFERENT_ROW_S, _MOST_KEPT = 3e-5, 3e-4, 0.5
 """The seconds reserved for each buffer of a check, and of its differences; the largest share for both."""

@@ -7,9 +7,6 @@ from typing import Any, Literal, TypeVar
 
 from pydantic import ConfigDict, Field
 
-from memplan.questions.capability import Answer
-from memplan.questions.check.moves import MoveReasons, Reason
-from memplan.questions.plan.baseline import Baseline
 from memplan.planner.errors import shown
 from memplan.planner.model.placement_table import PlacementTable
 from memplan.planner.model.plan import Plan
@@ -18,6 +15,9 @@ from memplan.planner.model.rows import Id
 from memplan.planner.verify.peak_growth import Cause, growths
 from memplan.planner.verify.placed import PlacedBuffers
 from memplan.planner.verify.tie_rules import most_used
+from memplan.questions.capability import Answer
+from memplan.questions.check.moves import MoveReasons, Reason
+from memplan.questions.plan.baseline import Baseline
 
 MOST_LINES = 50
 """The most moves listed for people; JSON has all."""

@@ -6,7 +6,6 @@ from typing import Literal
 
 import numpy as np
 
-from memplan.questions.plan.replanning.old_places import OldPlaces, old_places
 from memplan.planner.errors import shown
 from memplan.planner.model.buffer_table import ABSENT, I64
 from memplan.planner.model.placement_table import PlacementTable
@@ -15,6 +14,7 @@ from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import MAX_TIME, MIN_TIME, Id
 from memplan.planner.verify.placed import PlacedBuffers
 from memplan.planner.verify.tie_rules import most_used
+from memplan.questions.plan.replanning.old_places import OldPlaces, old_places
 
 Reason = Literal["pool", "rule", "taken", "above", "free", "unknown"]
 """The reasons of a move: another pool was given; the old place breaks a rule of the new problem; something else lies

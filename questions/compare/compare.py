@@ -7,22 +7,22 @@ from dataclasses import dataclass, replace
 
 from pydantic import Field
 
-from memplan.questions.capability import Answer, Capability, Control, ForeignOptions, Seconds, silent
-from memplan.questions.inputs import FILE
-from memplan.extensions.networks.order.reordering import reorder_program
-from memplan.questions.verify.better import BesideBest, beside_best
 from memplan.planner import formats
 from memplan.planner.errors import FormatError, TimeOverError
+from memplan.planner.foreign.imported import Imported, ViewFacts
+from memplan.planner.foreign.reading import detect, file_readers, read_model
 from memplan.planner.instance.audit import verify
 from memplan.planner.instance.compile import compile_problem
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
+from memplan.questions import search
+from memplan.questions.capability import Answer, Capability, Control, ForeignOptions, Seconds, silent
+from memplan.questions.inputs import FILE
+from memplan.questions.verify.better import BesideBest, beside_best
 from memplan.solvers.portfolio.options import DEFAULT_TIME_LIMIT_S
 from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.reference.checked import needed_features
 from memplan.solvers.reference.table import find
-from memplan.planner.foreign.imported import Imported, ViewFacts
-from memplan.planner.foreign.reading import detect, file_readers, read_model
 
 RECORDED = "the plan in the file"
 _LARGE_BYTES = 2**18
@@ -176,7 +176,7 @@ def _facts(plan: Plan, problem: Problem) -> OurPlan:
 def _reordered(imported: Imported, time: _SharedTime) -> OurPlan | None:
     if imported.operations is None:
         return None
-    answer = reorder_program(imported.operations, time.next(), imported.facts).answer
+    answer = search("reorder-program")(imported.operations, time.next(), imported.facts).answer
     placed = answer.placed
     assert placed is not None, "an order with a problem has a plan, though it may be without placements"
     plan = placed.plan

@@ -9,17 +9,17 @@ from typing import Any, Literal, Self
 from pydantic import Field
 from pydantic_core import to_json
 
-from memplan.questions.capability import Answer, without_default
-from memplan.questions.plan.answers import headline
 from memplan.planner.errors import counted, shown
+from memplan.planner.foreign.arena import ModelArena
+from memplan.planner.foreign.program_names import NO_NAMES, ProgramNames
+from memplan.planner.foreign.writing import EXPORTERS
 from memplan.planner.formats import memplan_json
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.operations.graph import OperationGraph, write_graph
 from memplan.planner.operations.operations import Operations
-from memplan.planner.foreign.arena import ModelArena
-from memplan.planner.foreign.program_names import NO_NAMES, ProgramNames
-from memplan.planner.foreign.writing import EXPORTERS
+from memplan.questions.capability import Answer, without_default
+from memplan.questions.plan.answers import headline
 
 RUNTIME = "TFLite Micro"
 

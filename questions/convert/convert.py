@@ -5,6 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import PurePath
 
+from memplan.planner.errors import OptionError
+from memplan.planner.foreign.arena import rules_of
+from memplan.planner.foreign.layout import lay_out
+from memplan.planner.foreign.writing import EXPORTERS, export
+from memplan.planner.formats import FORMATS, memplan_json
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
 from memplan.questions.capability import Capability, Control, silent
 from memplan.questions.convert.answer import Converted, RuntimeArena, WrittenFile, lines, of_alignment, write
 from memplan.questions.convert.options import MODELS, OBJECTS, PROGRAMS, TFLITE, ConvertOptions
@@ -13,13 +20,6 @@ from memplan.questions.inputs import FILE, PLAN, Base64, problem_json
 from memplan.questions.inputs.question import Question
 from memplan.questions.plan.plan import plan as make_plan
 from memplan.questions.reading import Reader
-from memplan.planner.errors import OptionError
-from memplan.planner.formats import FORMATS, memplan_json
-from memplan.planner.model.plan import Plan
-from memplan.planner.model.problem import Problem
-from memplan.planner.foreign.arena import rules_of
-from memplan.planner.foreign.layout import lay_out
-from memplan.planner.foreign.writing import EXPORTERS, export
 
 _OF_DEPLOYMENT = ("fit", "macs", "c_array")
 

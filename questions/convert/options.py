@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field
 
-from memplan.questions.capability import ForeignOptions, Seconds
-from memplan.questions.reading import ReadOptions
 from memplan.planner import formats
 from memplan.planner.errors import OptionError, shown
 from memplan.planner.errors.did_you_mean import meant
+from memplan.planner.foreign.writing import EXPORTERS
 from memplan.planner.model.rows import Bytes
 from memplan.planner.model.sizes import MacsRatio
 from memplan.planner.systems import systems
-from memplan.planner.foreign.writing import EXPORTERS
+from memplan.questions.capability import ForeignOptions, Seconds
+from memplan.questions.reading import ReadOptions
 
 PROGRAMS = ("graph", "operations")
 """The targets made from the operations in a file."""

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from memplan.questions.capability import Control
-from memplan.questions.convert.answer import RUNTIME, Converted, ReaderWarning
-from memplan.questions.convert.options import ConvertOptions
-from memplan.questions.reading import Reader
 from memplan.planner import extensions, formats
 from memplan.planner.errors import FormatError, OptionError, shown
-from memplan.planner.instance.audit import verify
-from memplan.planner.model.problem import Problem
-from memplan.planner.model.sizes import size_text
-from memplan.planner.systems import system_of
 from memplan.planner.foreign import reading as importers
 from memplan.planner.foreign.imported import Imported
 from memplan.planner.foreign.model_graph import graph_of_imported
 from memplan.planner.foreign.program_names import NO_NAMES, names_read
+from memplan.planner.instance.audit import verify
+from memplan.planner.model.problem import Problem
+from memplan.planner.model.sizes import size_text
+from memplan.planner.systems import system_of
+from memplan.questions.capability import Control
+from memplan.questions.convert.answer import RUNTIME, Converted, ReaderWarning
+from memplan.questions.convert.options import ConvertOptions
+from memplan.questions.reading import Reader
 
 _MOST_VIOLATIONS = 10
 

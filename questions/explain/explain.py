@@ -9,6 +9,18 @@ from typing import Any, Literal
 from pydantic import Field
 from pydantic_core import to_jsonable_python
 
+from memplan.planner.errors import InputError, OptionError, shown
+from memplan.planner.foreign.model_graph import is_graph
+from memplan.planner.foreign.reading import detect
+from memplan.planner.liveness.ordered import problem_of_order
+from memplan.planner.model.plan import Explanation, Plan, StopReason
+from memplan.planner.model.problem import Problem
+from memplan.planner.model.rows import MAX_BYTES
+from memplan.planner.model.sizes import with_capacities
+from memplan.planner.operations.graph import OperationGraph
+from memplan.planner.verify.placed import PlacedBuffers
+from memplan.planner.verify.places import places
+from memplan.questions import search
 from memplan.questions.capability import AnswerOfFile, Capability, Control, PlanLink, silent
 from memplan.questions.explain.lines import lines_of_reason, lines_of_repairs, lines_of_worth
 from memplan.questions.explain.reasons.reasoning import reason_of
@@ -20,18 +32,7 @@ from memplan.questions.inputs.graphs import GRAPH
 from memplan.questions.inputs.question import Input, Question
 from memplan.questions.reading import Reader
 from memplan.questions.verify.peaks import PoolPeak, pool_peaks
-from memplan.planner.errors import InputError, OptionError, shown
-from memplan.planner.liveness.ordered import problem_of_order
-from memplan.planner.model.plan import Explanation, Plan, StopReason
-from memplan.planner.model.problem import Problem
-from memplan.planner.model.rows import MAX_BYTES
-from memplan.planner.model.sizes import with_capacities
-from memplan.planner.operations.graph import OperationGraph
-from memplan.planner.verify.placed import PlacedBuffers
-from memplan.planner.verify.places import places
 from memplan.solvers.portfolio.solve import solve
-from memplan.planner.foreign.model_graph import is_graph
-from memplan.planner.foreign.reading import detect
 
 _NO_SIZE = "no pool has a size, so all fits: --capacity SIZE"
 
@@ -134,10 +135,7 @@ def _repairs(
     size = problem.pools[0].size
     if graph is None or repairs.status == "fits" or len(problem.pools) > 1 or size is None:
         return repairs
-    # Imported here: few problems have a graph, and this import takes as long as all others.
-    from memplan.questions.explain.repairs import orders
-
-    of_operations = orders.repairs_of_graph(
+    of_operations = search("repairs-of-graph")(
         graph, size, options, running.within(limit_s), never_as_given=plan.status == "infeasible"
     )
     return repairs.model_copy(update={"of_operations": of_operations})

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from memplan.questions.explain.values import OrderRepair, OrderRepairs, RepairChange, Repairs, WhatIf
 from memplan.planner.bounds.reason_sentence import rule_text
 from memplan.planner.errors import counted, shown
 from memplan.planner.model.plan import Explanation
+from memplan.questions.explain.values import OrderRepair, OrderRepairs, RepairChange, Repairs, WhatIf
 
 _ROWS = 20
 """The most buffers in a table for people."""

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field
 
-from memplan.questions.capability import SearchOptions, Seconds
-from memplan.extensions.networks.order.answer import RegionOrder
-from memplan.questions.plan.reason import REASON_S
 from memplan.planner.model.plan import Ids, Plan, RuleMember
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import MAX_BYTES, Id, PlanValue, as_tuple
+from memplan.questions.capability import SearchOptions, Seconds
+from memplan.questions.plan.reason import REASON_S
 
 OrderChange = Literal["none", "reorder", "recompute", "cascade"]
 ChangeKind = Literal["in-place", "unpin", "alignment", "earlier-end", "later-start", "pool", "spill"]
@@ -48,6 +48,17 @@ class Repair(PlanValue):
     status: Literal["optimal", "feasible"]
     problem: Problem | None = Field(None, exclude_if=lambda problem: problem is None)
     plan: Plan | None = None
+
+
+@dataclass(frozen=True)
+class RegionOrder:
+    """The order of a region's operations, and the `path` to the region, both as positions in the input.
+
+    The path is an operation and one of its regions, then an operation in there and one of its regions, and so on.
+    """
+
+    path: tuple[int, ...]
+    order: tuple[int, ...]
 
 
 class OrderRepair(PlanValue):

@@ -10,6 +10,14 @@ from math import ceil
 
 import numpy as np
 
+from memplan.planner.errors import ProblemError
+from memplan.planner.instance.compile import compile_problem
+from memplan.planner.instance.instance import Instance
+from memplan.planner.model.buffer_table import I64, Bool
+from memplan.planner.model.entries import entries_among
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem, with_fields
+from memplan.planner.model.rows import Id
 from memplan.questions.explain.questions.parts import ProblemRule, bodies, kept_rows, part, resized, rules_of
 from memplan.questions.explain.questions.queries import Queries
 from memplan.questions.explain.values import (
@@ -22,14 +30,6 @@ from memplan.questions.explain.values import (
     WhatIf,
     WitnessSet,
 )
-from memplan.planner.errors import ProblemError
-from memplan.planner.instance.compile import compile_problem
-from memplan.planner.instance.instance import Instance
-from memplan.planner.model.buffer_table import I64, Bool
-from memplan.planner.model.entries import entries_among
-from memplan.planner.model.plan import Plan
-from memplan.planner.model.problem import Problem, with_fields
-from memplan.planner.model.rows import Id
 from memplan.solvers.heuristics.ejection import conflicting
 from memplan.solvers.portfolio import registry
 from memplan.solvers.portfolio.solve import solve

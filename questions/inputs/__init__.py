@@ -8,15 +8,15 @@ from typing import Annotated, Any, TypeVar
 from pydantic import Field
 from pydantic_core import from_json, to_json
 
-from memplan.questions.inputs.extent import MOST_EXPANDED, check_expanded, extent_of
-from memplan.questions.inputs.question import Input, Subject
-from memplan.questions.reading import ReadOptions
 from memplan.planner.errors import FormatError, InputError, PlanError, ProblemError, shown
 from memplan.planner.formats import memplan_json
 from memplan.planner.instance.canonical import problem_hash
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import WireValue
+from memplan.questions.inputs.extent import MOST_EXPANDED, check_expanded, extent_of
+from memplan.questions.inputs.question import Input, Subject
+from memplan.questions.reading import ReadOptions
 
 T = TypeVar("T")
 JSON, BYTES = "application/json", "application/octet-stream"

@@ -6,15 +6,15 @@ from hashlib import sha256
 
 from pydantic_core import from_json
 
-from memplan.questions.inputs import object_in
-from memplan.questions.inputs.question import Input, Subject
 from memplan.planner.errors import OperationsError
+from memplan.planner.foreign import reading as importers
+from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.formats import memplan_json, minimalloc_csv
 from memplan.planner.formats.memplan_json import refuse_unless_operations
 from memplan.planner.operations.graph import OperationGraph, graph_from, write_graph
 from memplan.planner.operations.operations import Operations, operations_from
-from memplan.planner.foreign import reading as importers
-from memplan.planner.foreign.model_options import ModelOptions
+from memplan.questions.inputs import object_in
+from memplan.questions.inputs.question import Input, Subject
 
 
 def graph_subject(graph: OperationGraph) -> Subject:

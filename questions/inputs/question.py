@@ -3,13 +3,13 @@
 from collections.abc import Callable, Mapping
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from memplan.questions.inputs.extent import Extent, extent_of
-from memplan.questions.reading import Reader
 from memplan.planner.fixed import fixed
+from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
+from memplan.questions.inputs.extent import Extent, extent_of
+from memplan.questions.reading import Reader
 from memplan.solvers.core.plain_check import violations_of
-from memplan.planner.foreign.model_options import ModelOptions
 
 T = TypeVar("T")
 Question = Mapping[str, Any]

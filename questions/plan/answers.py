@@ -6,13 +6,13 @@ from typing import Any
 
 from pydantic_core import to_json
 
-from memplan.questions.inputs.question import Question, plan_refuted
-from memplan.questions.plan.objects import ObjectsAnswer, objects_lines, objects_refuted
 from memplan.planner.errors import counted, shown
 from memplan.planner.formats import memplan_json
 from memplan.planner.model.plan import Heaps, Others, Plan
 from memplan.planner.model.problem import Problem, with_fields
 from memplan.planner.model.sizes import gap_text, size_text
+from memplan.questions.inputs.question import Question, plan_refuted
+from memplan.questions.plan.objects import ObjectsAnswer, objects_lines, objects_refuted
 
 
 def plan_status(answer: Plan | ObjectsAnswer) -> int:

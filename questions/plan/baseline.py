@@ -7,12 +7,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from memplan.questions.inputs import PROBLEM, object_in, plan_json, problem_json, read_plan_field, read_problem_field
-from memplan.questions.inputs.question import Input
-from memplan.questions.reading import Reader, ReadOptions
-from memplan.questions.reading.plan_files import without_pins
 from memplan.planner import formats
 from memplan.planner.errors import InputError, PlanError, shown
+from memplan.planner.foreign import reading as importers
 from memplan.planner.formats import memplan_json
 from memplan.planner.formats.memplan_json import refuse_unless_plan
 from memplan.planner.instance.canonical import problem_hash
@@ -20,7 +17,10 @@ from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.peak_growth import Occupancy, occupancies
 from memplan.planner.verify.verifier import verify
-from memplan.planner.foreign import reading as importers
+from memplan.questions.inputs import PROBLEM, object_in, plan_json, problem_json, read_plan_field, read_problem_field
+from memplan.questions.inputs.question import Input
+from memplan.questions.reading import Reader, ReadOptions
+from memplan.questions.reading.plan_files import without_pins
 
 
 @dataclass(frozen=True)

@@ -6,17 +6,17 @@ from functools import partial
 from hashlib import sha256
 from typing import Any, Literal
 
-from memplan.questions import search
-from memplan.questions.capability import AnswerOfFile, Control
-from memplan.questions.inputs import object_in, problem_json, problem_subject, read_problem_field
-from memplan.questions.inputs.question import Input, Question, Subject
-from memplan.questions.reading import Reader, ReadOptions
 from memplan.planner.errors import FormatError, ProblemError, counted
 from memplan.planner.formats import memplan_json
 from memplan.planner.model.objects import ObjectsProblem, SharedObject
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.sizes import gap_text, size_text
 from memplan.planner.verify.shared_objects import violations
+from memplan.questions import search
+from memplan.questions.capability import AnswerOfFile, Control
+from memplan.questions.inputs import object_in, problem_json, problem_subject, read_problem_field
+from memplan.questions.inputs.question import Input, Question, Subject
+from memplan.questions.reading import Reader, ReadOptions
 
 _SWEEP = 0.6
 """The share of the time for the exact sweep, before the local search."""

@@ -7,17 +7,17 @@ from typing import Annotated, Any, Literal, cast, overload
 
 from pydantic import BeforeValidator, Field, field_validator
 
+from memplan.planner.errors import OptionError, shown
+from memplan.planner.model.objects import ObjectsProblem
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
+from memplan.planner.model.sizes import Size, gap_text, refuse
 from memplan.questions import search
 from memplan.questions.capability import Capability, Control, SearchOptions
 from memplan.questions.inputs import PLAN, read_plan_field
 from memplan.questions.plan.answers import PLAN_EXITS, lines, plan_status, refuted, write
 from memplan.questions.plan.objects import PROBLEM_OR_OBJECTS, ObjectsAnswer, share_objects
 from memplan.questions.plan.reason import REASON_S, refuse_own_planner, with_reason
-from memplan.planner.errors import OptionError, shown
-from memplan.planner.model.objects import ObjectsProblem
-from memplan.planner.model.plan import Plan
-from memplan.planner.model.problem import Problem
-from memplan.planner.model.sizes import Size, gap_text, refuse
 from memplan.solvers.portfolio.options import MAX_TIME_LIMIT_S, SolveOptions
 from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.search.control import silent
@@ -124,8 +124,8 @@ def plan(
 def _kept(problem: Problem, old: Plan, options: PlanOptions, running: Control) -> Plan:
     """Plan again with few moves. If the old plan has no placements, hints serve as the old places."""
     # Imported here: most problems are new.
-    from memplan.questions.plan.replanning.replan import DEFAULT_EPS, replan
     from memplan.planner.instance.audit import refuse_other_plan
+    from memplan.questions.plan.replanning.replan import DEFAULT_EPS, replan
 
     options.check()
     refuse_other_plan(problem, old)

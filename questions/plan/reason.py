@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 from pydantic_core import to_jsonable_python
 
-from memplan.questions import QUESTIONS
-from memplan.questions.capability import Control
 from memplan.planner.errors import OptionError, shown
 from memplan.planner.model.plan import Plan, with_problem
 from memplan.planner.model.problem import Problem
+from memplan.questions import questions
+from memplan.questions.capability import Control
 from memplan.solvers.reference import table
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def with_reason(
     limit_s = reason_s if running.counted_s is not None else min(reason_s, running.left_s)
     if plan.status != "infeasible" or running.cancelled.is_set() or limit_s < LEAST_REASON_S:
         return plan
-    if "explain" not in QUESTIONS:
+    if "explain" not in questions():
         return plan  # with the search's findings
     # Imported here: most problems fit, and a plan stands on no other question.
     from memplan.questions.explain.reasons.reasoning import reason_of

@@ -11,17 +11,17 @@ from warnings import warn
 
 from pydantic import Field, ValidationError
 
-from memplan.questions.reading.adapting import ProblemOptions, adapted, aligned
 from memplan.planner.errors import FormatError, InputError, OptionError, sentences_of_options
+from memplan.planner.foreign import reading as importers
+from memplan.planner.foreign.imported import Imported
+from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.formats import memplan_json
 from memplan.planner.instance.canonical import problem_hash
 from memplan.planner.model.finding import Finding
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.sizes import UNITS
-from memplan.planner.foreign import reading as importers
-from memplan.planner.foreign.imported import Imported
-from memplan.planner.foreign.model_options import ModelOptions
+from memplan.questions.reading.adapting import ProblemOptions, adapted, aligned
 
 if TYPE_CHECKING:
     from memplan.planner.model.application import Application
@@ -183,8 +183,8 @@ class Reader:
     def graph(self, data: bytes, name: str | None = None) -> "OperationGraph":
         """Return the graph of operations in a file or model; raises InputError."""
         # Imported here: few questions are about graphs.
-        from memplan.planner.lint.graphs import made_again
         from memplan.planner.foreign.model_graph import read_model_graph
+        from memplan.planner.lint.graphs import made_again
 
         self.data, self.name = data, name
         graph = read_model_graph(data, name, self.options)

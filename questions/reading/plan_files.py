@@ -8,15 +8,15 @@ import numpy as np
 
 from memplan.planner import formats
 from memplan.planner.errors import FormatError, shown
+from memplan.planner.foreign import reading as importers
+from memplan.planner.foreign.imported import Imported
+from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.formats import memplan_json
 from memplan.planner.model.buffer_table import ABSENT, column
 from memplan.planner.model.placement_table import PlacementTable
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
-from memplan.planner.foreign import reading as importers
-from memplan.planner.foreign.imported import Imported
-from memplan.planner.foreign.model_options import ModelOptions
 
 
 def read_plan(data: bytes, problem: Problem, name: str | None, options: ModelOptions) -> Plan:

@@ -12,6 +12,11 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Discriminator, Field, Tag, TypeAdapter, ValidationError
 from pydantic.json_schema import SkipJsonSchema
 
+from memplan.planner.errors import OptionError, sentences, shown
+from memplan.planner.model.plan import Plan, PoolUse, Status, StopReason
+from memplan.planner.model.problem import Problem
+from memplan.planner.model.rows import MAX_BYTES, Alignment, Bytes, Name, WireValue, as_tuple
+from memplan.planner.model.sizes import parse_size, refuse, size_text
 from memplan.questions.capability import (
     Answer,
     AnswerOfFile,
@@ -38,11 +43,6 @@ from memplan.questions.sweep.grid import (
     refuse_unknown,
     with_changes,
 )
-from memplan.planner.errors import OptionError, sentences, shown
-from memplan.planner.model.plan import Plan, PoolUse, Status, StopReason
-from memplan.planner.model.problem import Problem
-from memplan.planner.model.rows import MAX_BYTES, Alignment, Bytes, Name, WireValue, as_tuple
-from memplan.planner.model.sizes import parse_size, refuse, size_text
 from memplan.solvers.portfolio.options import SolveOptions
 
 SizesOf = Mapping[str, range | tuple[int, ...]]

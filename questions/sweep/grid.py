@@ -10,14 +10,14 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError
 
-from memplan.questions.inputs.extent import Extent
-from memplan.questions.inputs.question import Input
 from memplan.planner.errors import OptionError, sentences, shown
 from memplan.planner.formats import memplan_json
 from memplan.planner.model.entries import entries_among
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem, with_fields
 from memplan.planner.model.rows import Buffer, Id, Name, WireValue, as_tuple
+from memplan.questions.inputs.extent import Extent
+from memplan.questions.inputs.question import Input
 
 MOST_SIZES = 1000
 """The most combinations of sizes in a sweep."""

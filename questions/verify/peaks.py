@@ -9,7 +9,6 @@ from typing import Literal
 
 import numpy as np
 
-from memplan.questions.capability import Answer
 from memplan.planner.errors import shown
 from memplan.planner.model.buffer_table import ABSENT, I64
 from memplan.planner.model.plan import Ids, Plan
@@ -18,6 +17,7 @@ from memplan.planner.model.rows import Id
 from memplan.planner.model.sizes import gap_text, size_text
 from memplan.planner.verify.placed import PlacedBuffers
 from memplan.planner.verify.places import LowestPlaces
+from memplan.questions.capability import Answer
 from memplan.solvers.certificates.goals import kind_of
 from memplan.solvers.search.to_plan import gap_of
 

@@ -8,14 +8,6 @@ from typing import TypeVar, get_args
 
 from pydantic import Field
 
-from memplan.questions.capability import Answer, AnswerOfFile, Capability, CapabilityOptions, Control
-from memplan.questions.inputs import EXAMPLE, EXAMPLE_PLAN, PLAN, PROBLEM
-from memplan.questions.inputs.question import Input, Question
-from memplan.questions.plan.answers import problem_in_heaps
-from memplan.questions.reading import Reader
-from memplan.questions.verify.again import Again, lines_of_again, solved_again
-from memplan.questions.verify.better import BesideBest, beside_best, lines_beside_best
-from memplan.questions.verify.peaks import PoolPeak, pool_peaks
 from memplan.planner.bounds.lower_bound import lower_bound
 from memplan.planner.errors import FormatError, PlanError, counted, shown
 from memplan.planner.instance.audit import refuse_other_plan
@@ -26,6 +18,14 @@ from memplan.planner.model.problem import Problem
 from memplan.planner.verify.placed import PlacedBuffers
 from memplan.planner.verify.places import MOST_PAIRS, places
 from memplan.planner.verify.violation import Violation
+from memplan.questions.capability import Answer, AnswerOfFile, Capability, CapabilityOptions, Control
+from memplan.questions.inputs import EXAMPLE, EXAMPLE_PLAN, PLAN, PROBLEM
+from memplan.questions.inputs.question import Input, Question
+from memplan.questions.plan.answers import problem_in_heaps
+from memplan.questions.reading import Reader
+from memplan.questions.verify.again import Again, lines_of_again, solved_again
+from memplan.questions.verify.better import BesideBest, beside_best, lines_beside_best
+from memplan.questions.verify.peaks import PoolPeak, pool_peaks
 from memplan.solvers.certificates import verdicts
 from memplan.solvers.certificates.verdicts import By, ProofText
 from memplan.solvers.search.to_plan import explain

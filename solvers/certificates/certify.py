@@ -16,8 +16,7 @@ from typing import Any, Literal
 
 from memplan.extensions.checkers import check as checker
 from memplan.planner.errors import OptionError, shown
-from memplan.planner.errors.extras import PRICES, is_installed, missing
-from memplan.planner.extensions import imported
+from memplan.planner.extensions import extensions
 from memplan.planner.formats.memplan_json import write_problem
 from memplan.planner.instance.compile import compile_problem
 from memplan.planner.instance.instance import CONSTRAINTS, Instance
@@ -192,9 +191,10 @@ def certify(
 
 def _of_price(problem: Problem, plan: Plan, control: Control) -> Certificate:
     """Return the certificate of the price of shared bytes: by cliques, piece by piece."""
-    if not is_installed(PRICES):
-        return Certificate("none", reason=f"a proof of prices {missing(PRICES)}")
-    price_lines, is_narrow = (imported(f"{PRICES}.proofs:{name}") for name in ("price_lines", "is_narrow"))
+    rows = extensions("searches")
+    if "price-lines" not in rows:
+        return Certificate("none", reason=f"{NEEDED}: no installed search proves prices")
+    price_lines, is_narrow = rows["price-lines"].load(), rows["narrow-prices"].load()
     instance = compile_problem(problem)
     if "bank-weights" in instance.features and plan.cost:
         return Certificate("none", reason=f"{NEEDED}: banks beside reuse")

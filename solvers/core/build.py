@@ -22,7 +22,7 @@ FLAGS = (
     *("-fno-unwind-tables", "-fno-asynchronous-unwind-tables"),
 )
 """Compiler flags; fused multiply-add is off, so that answers are identical on all machines. Nothing unwinds."""
-_PLACES = ("core", "solvers/core", "questions/*/core")
+_PLACES = ("core", "solvers/core", "extensions/*/core", "extensions/*/*/core")
 """Where a package has C++ sources."""
 _SOURCES = ("*.cpp", "*.hpp", "*.h")
 
@@ -34,13 +34,12 @@ def folders(package: Path) -> list[Path]:
 
 def packages() -> list[Path]:
     """Return memplan, and the distributions of its checkout that have C++."""
-    beside = HERE.resolve().parents[1] / "packages"
-    return [HERE.parents[1], *sorted({path.parents[1] for path in beside.glob("*/memplan_*/core/*.cpp")})]
+    return [HERE.parents[1]]
 
 
 def library_of(folder: Path) -> Path:
     """Return the library file of a folder."""
-    holder = folder.parent.name.removeprefix("memplan_")
+    holder = folder.parent.name
     return folder / "built" / f"memplan{'' if holder == 'solvers' else '_' + holder}{SUFFIX}"
 
 

@@ -1,65 +1,17 @@
 """The table of solvers: name, location, features, requirements. Nothing registers itself."""
 
-from collections.abc import Callable
 from dataclasses import replace
-from functools import cached_property
-from typing import cast
 
 from memplan.planner.errors import OptionError
 from memplan.planner.errors.did_you_mean import did_you_mean
-from memplan.planner.errors.extras import is_installed, require
-from memplan.planner.extensions import extensions, imported
-from memplan.planner.fixed import fixed
-from memplan.planner.instance.instance import FEW, PLAIN, Instance
+from memplan.planner.errors.extras import require
+from memplan.planner.extensions import extensions
+from memplan.planner.instance.instance import FEW
 from memplan.planner.systems import reference_planners
-from memplan.solvers.search.incumbent import Search
-
-Solver = Callable[[Instance, Search], None]
-
-
-EVERYTHING = frozenset(PLAIN)
-"""The default features of a solver."""
-SEARCHED = frozenset({"clearances", "intervals"})
-"""The constraint kinds that the exact search supports."""
-PACKED = SEARCHED | {"relative", "sharing", "pages", "banks", "bank-weights", "reuse", "together"}
-"""The constraint kinds that packers support; engines' answers go through packers, so these support them, too."""
-
-
-@fixed
-class SolverRow:
-    """A solver; `where` is `module:function`, a callable `(instance, search) -> None`.
-
-    `can` names the features of instances that it honours; `needs` the packages it imports. An `is_isolated` solver runs
-    in a process of its own. What an `is_trusted` one says of bounds and infeasibility is believed without a second
-    opinion; `proves` says whether it ever says anything of them. `at_least` and `at_most` are the numbers of buffers
-    it is tried on, and `memories_at_least` that of the memories, where it is not requested by name; one that
-    `needs_mixed_alignments` is then tried only where buffers differ in these, others only on instances that have all
-    features that they `must_have`.
-    """
-
-    name: str
-    summary: str
-    where: str
-    can: frozenset[str] = EVERYTHING
-    needs: tuple[str, ...] = ()
-    is_isolated: bool = False
-    is_trusted: bool = False
-    proves: bool = False
-    at_least: int = 0
-    at_most: int | None = None
-    memories_at_least: int = 1
-    needs_mixed_alignments: bool = False
-    must_have: frozenset[str] = frozenset()
-
-    @cached_property
-    def is_installed(self) -> bool:
-        """True if all its packages can be imported."""
-        return all(map(is_installed, self.needs))
-
-    @cached_property
-    def function(self) -> Solver:
-        """The solver's function, imported on first use."""
-        return cast(Solver, imported(self.where))
+from memplan.solvers.portfolio.rows import EVERYTHING as EVERYTHING
+from memplan.solvers.portfolio.rows import PACKED, SEARCHED
+from memplan.solvers.portfolio.rows import Solver as Solver
+from memplan.solvers.portfolio.rows import SolverRow as SolverRow
 
 
 def _engine(name: str, summary: str, module: str, package: str, at_most: int) -> SolverRow:
@@ -138,27 +90,7 @@ _OWN = (
         proves=True,
         memories_at_least=2,
     ),
-    SolverRow(
-        "prices",
-        "pairs with a price: few places exactly, annealed ejection, cuts from cliques; a pool for each buffer",
-        "memplan.extensions.prices.search:solve",
-        can=EVERYTHING | {"banks", "bank-weights", "reuse", "clearances"},
-        needs=("memplan.extensions.prices",),
-        is_trusted=True,
-        at_most=4_000,
-        must_have=frozenset({"cost"}),
-    ),
-    SolverRow(
-        "price-bounds",
-        "cuts from cliques for very many pairs with a price, by HiGHS",
-        "memplan.extensions.prices.bounds:solve",
-        can=EVERYTHING | {"banks", "bank-weights", "reuse", "clearances"},
-        needs=("highspy", "memplan.extensions.prices"),
-        is_isolated=True,
-        is_trusted=True,
-        at_most=4_000,
-        must_have=frozenset({"cost"}),
-    ),
+    *extensions("own-solvers").values(),
     _engine(
         "cp-sat", "constraint programming: one NoOverlap per live set (OR-Tools)", "cp_sat.goals", "ortools", 5_000
     ),

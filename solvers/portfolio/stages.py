@@ -13,7 +13,6 @@ import warnings
 from dataclasses import replace
 
 from memplan.planner.errors import OptionError, UnbuiltError
-from memplan.planner.extensions import imported
 from memplan.planner.instance.instance import Instance
 from memplan.solvers.exact import MAX_LIFETIMES
 from memplan.solvers.portfolio import registry
@@ -31,8 +30,6 @@ PORTFOLIO = (
 """The stages of `auto`, in order; the solvers of a stage run side by side."""
 _OPENING = replace(registry.BY_NAME["greedy"], where="memplan.solvers.heuristics.greedy:begin")
 """The quick orders before an exact search, which is better at difficult problems."""
-_PRICES_FIRST = replace(registry.BY_NAME["prices"], where="memplan.extensions.prices.search:begin")
-"""The quick part of the price search, which then runs alone except for engines."""
 _MANY_PRICES = 600
 """The number of priced pairs above which bounds are searched beside plans."""
 _HEAD_START_S, _HEAD_START_S_A_BUFFER = 0.2, 4e-5
@@ -54,13 +51,18 @@ def chosen(instance: Instance, solver: str) -> list[list[SolverRow]]:
         if solver == "greedy":
             return [[first]]
         return [[first] if instance.features <= first.can else [], [row]]
-    prices = registry.BY_NAME["prices"]
-    if len(instance.priced) and _suits(prices, instance) and _is_of_pieces(instance):
+    prices = registry.BY_NAME.get("prices")
+    if len(instance.priced) and prices is not None and _suits(prices, instance) and prices.can_solve(instance):
         engines = [registry.BY_NAME[name] for name in PORTFOLIO[-1]]
         side = [registry.BY_NAME["price-bounds"]] if len(instance.priced) > _MANY_PRICES else []
         longer = [prices, *(row for row in side if _suits(row, instance))]
         few = [row for row in (registry.BY_NAME["few"],) if _suits(row, instance)]
-        return [[_PRICES_FIRST], few, longer, [row for row in engines if _suits(row, instance)]]
+        return [
+            [replace(prices, where=prices.quick or prices.where)],
+            few,
+            longer,
+            [row for row in engines if _suits(row, instance)],
+        ]
     rows = [[registry.BY_NAME[name] for name in names] for names in PORTFOLIO]
     is_exact_next = _suits(registry.BY_NAME["exact"], instance)
     # The exact search needs no engine after it, as it goes on until its time is over.
@@ -72,10 +74,6 @@ def chosen(instance: Instance, solver: str) -> list[list[SolverRow]]:
         raise OptionError(f"solver: auto has none that can do {', '.join(sorted(missing))}")
     later = [stage for stage in suited[2 if is_exact_next else 1 :] if stage]
     return [[_OPENING] if is_exact_next else suited[0], *later]
-
-
-def _is_of_pieces(instance: Instance) -> bool:
-    return bool(imported("memplan.extensions.prices.pieces:suits")(instance))
 
 
 def _suits(row: SolverRow, instance: Instance) -> bool:

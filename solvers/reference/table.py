@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from memplan.planner.errors import OptionError, shown
 from memplan.planner.errors.did_you_mean import meant
-from memplan.planner.errors.extras import more_of_systems
 from memplan.planner.systems import ReferencePlanner, reference_planners
 
 PREFIX = "reference:"
@@ -20,6 +19,5 @@ def find(name: str) -> ReferencePlanner | None:
         names = [planner.removeprefix(PREFIX) for planner in planners]
         near = meant(name.removeprefix(PREFIX), names)
         hint = "" if near is None else f" (did you mean {PREFIX}{near}?)"
-        hint += more_of_systems()
         raise OptionError(f"solver: {PREFIX} must come with one of {', '.join(names)}, got {shown(name)}{hint}")
     return planners[name]

@@ -15,10 +15,10 @@ import memplan
 from memplan.api.cli.flag_names import spelled
 from memplan.api.cli.flags import seconds
 from memplan.api.cli.main import main
-from memplan.questions.plan.plan import PlanOptions
-from memplan.questions.reading import ReadOptions
 from memplan.planner.errors import InputError
 from memplan.planner.operations.graph import graph_from
+from memplan.questions.plan.plan import PlanOptions
+from memplan.questions.reading import ReadOptions
 from tests.support.mistakes import FILES, MISTAKES, Mistake, broken_files
 from tests.support.server import Running
 

@@ -13,15 +13,15 @@ from pydantic import Field
 
 from memplan.api.cli.flags import options_given
 from memplan.api.cli.main import main
+from memplan.moved import MOVED
 from memplan.questions import Command
 from memplan.questions.capability import CapabilityOptions
 from memplan.questions.reading import validated
-from memplan.moved import MOVED
 
 ROOT = Path(__file__).parents[2]
 INSTEAD = "since 1.2, write `memplan explain --repairs`"
 MARK = (
-    "from memplan.questions import QUESTIONS as rows\n"  # before anything reads them
+    "from memplan.questions import questions as rows\n"  # before anything reads them
     f"rows['plan'] = rows['plan']._replace(deprecated={INSTEAD!r})"
 )
 

@@ -16,7 +16,7 @@ import pytest
 import memplan
 from lab.stub import FILE, stub
 from memplan import Buffer, FileError, InputError, OptionError, Pool, Problem, solve
-from memplan.questions import QUESTIONS
+from memplan.questions import questions
 from memplan.questions.capability.registry import CAPABILITIES
 
 ROOT = Path(__file__).parents[2]
@@ -37,9 +37,9 @@ SUBJECTS: dict[str, list[Any]] = {
 
 
 def test_it_offers_all_capabilities_and_no_names_but_those_of_the_stub() -> None:
-    offered = {*QUESTIONS, "Buffer", "Plan", "Pool", "Problem", "solve", "read_problem", "write_plan"}
+    offered = {*questions(), "Buffer", "Plan", "Pool", "Problem", "solve", "read_problem", "write_plan"}
     assert offered <= {*memplan.__all__} == {*dir(memplan)}
-    assert {f"{name.capitalize()}Options" for name in QUESTIONS} <= offered | {*memplan.__all__}
+    assert {f"{name.capitalize()}Options" for name in questions()} <= offered | {*memplan.__all__}
     assert FILE.read_text() == stub(), "python -m lab.stub writes it"
     with pytest.raises(AttributeError, match="module 'memplan' has no attribute 'planned'"):
         memplan.planned  # type: ignore[attr-defined]  # noqa: B018
@@ -69,7 +69,7 @@ def test_solve_has_a_signature_of_its_own() -> None:
     assert {"time_limit_s", "solver", "accept", "seed", "control"} <= parameters.keys()
 
 
-@pytest.mark.parametrize("name", QUESTIONS)
+@pytest.mark.parametrize("name", questions())
 def test_each_question_takes_paths_and_objects_and_its_options_by_name_or_in_one_value(name: str) -> None:
     ask, options = getattr(memplan, name), getattr(memplan, f"{name.capitalize()}Options")
     fields = {"time_limit_s": 2.0, **({"to": "c"} if name == "convert" else {})}
@@ -78,7 +78,7 @@ def test_each_question_takes_paths_and_objects_and_its_options_by_name_or_in_one
         assert isinstance(answer, CAPABILITIES[name].answers), name
 
 
-@pytest.mark.parametrize("name", ["solve", *QUESTIONS])
+@pytest.mark.parametrize("name", ["solve", *questions()])
 def test_help_names_each_option_with_its_default_and_nothing_of_what_runs_inside(name: str) -> None:
     text, signature = str(inspect.getdoc(getattr(memplan, name))), inspect.signature(getattr(memplan, name))
     assert not {"Deadline", "array", "Event", "object at"} & set(re.findall(r"\w+(?: at)?", str(signature)))

@@ -16,13 +16,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from memplan.extensions.models.tflite.model import OFFLINE_PLAN
-from memplan.extensions.models.tflite.model import read_model as read_tensors
-from memplan.extensions.models.tflite.tflm import with_metadata
 
 from memplan import Problem, solve
 from memplan.api.cli.main import main
 from memplan.api.cli.solvers.core import SOURCES
+from memplan.extensions.models.tflite.model import OFFLINE_PLAN
+from memplan.extensions.models.tflite.model import read_model as read_tensors
+from memplan.extensions.models.tflite.tflm import with_metadata
 from memplan.planner import __version__
 from memplan.planner.foreign.reading import read_model
 from tests.support.compile_once import ONCE

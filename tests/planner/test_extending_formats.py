@@ -116,7 +116,9 @@ def read(data: bytes, options: ModelOptions) -> Imported:
     buffers = [{"id": row[0], "start": int(row[1]), "end": int(row[2]) + 1, "size": int(row[3])} for row in rows]
     return Imported(problem_of(buffers, ["ram"]))
 '''
-IN_IMPORTERS: Patch = {"planner/systems.py": [('    "tvm":', '    "toy": "memplan.planner.foreign.toy.system",\n    "tvm":')]}
+IN_IMPORTERS: Patch = {
+    "planner/systems.py": [('    "tvm":', '    "toy": "memplan.planner.foreign.toy.system",\n    "tvm":')]
+}
 TOY = [("", '"""A toy."""\n')]
 USE_IMPORTER = """
 from pathlib import Path
@@ -154,7 +156,10 @@ def test_the_guide_lists_three_files(title: str, files: set[str]) -> None:
     ("patch", "use"),
     [
         ({"planner/formats/lines.py": [("", FORMAT)], **IN_TABLE}, USE_FORMAT),
-        ({"planner/foreign/toy/__init__.py": TOY, "planner/foreign/toy/system.py": [("", IMPORTER)], **IN_IMPORTERS}, USE_IMPORTER),
+        (
+            {"planner/foreign/toy/__init__.py": TOY, "planner/foreign/toy/system.py": [("", IMPORTER)], **IN_IMPORTERS},
+            USE_IMPORTER,
+        ),
     ],
     ids=["format", "importer"],
 )

@@ -167,7 +167,9 @@ def test_a_toy_option_for_models_is_taken_on_every_entrance(tmp_path: Path) -> N
         tmp_path,
         {
             "planner/foreign/model_options.py": [before('    views: Views = Field(\n        "alias"', padding)],
-            "planner/foreign/imported.py": [before("    if options.alignment is not None:\n", "    size += options.padding\n")],
+            "planner/foreign/imported.py": [
+                before("    if options.alignment is not None:\n", "    size += options.padding\n")
+            ],
         },
     )
     trace = [{"action": "alloc", "addr": 512 * k, "size": 512} for k in range(2)]

@@ -13,13 +13,13 @@ from pathlib import Path
 
 import pytest
 
-from memplan.questions import QUESTIONS
 from memplan.planner.systems import SYSTEMS
+from memplan.questions import questions
 from tests.support.house_copies import PACKAGES, ROOT, copy_packages
 
 pytestmark = pytest.mark.slow
 
-FOLDERS = (*(f"questions/{name}" for name in QUESTIONS), *(f"planner/foreign/{name}" for name in SYSTEMS))
+FOLDERS = (*(f"questions/{name}" for name in questions()), *(f"planner/foreign/{name}" for name in SYSTEMS))
 STAY = {"questions/plan", "questions/verify"}
 """The questions that the rest is tried with; `verify` stands on `plan`, and neither on any other."""
 WRITTEN = {".c", ".cpp", ".css", ".h", ".hpp", ".html", ".js", ".md", ".py", ".pyi", ".txt"}
@@ -63,11 +63,11 @@ def served(folder, root):
     from memplan.api.cli.main import main
     from memplan.api.http.app import create_app
     from memplan.api.settings import Settings
-    from memplan.questions import QUESTIONS
+    from memplan.questions import questions
     from memplan.questions.capability.registry import CAPABILITIES
 
     assert Path(memplan.__file__).is_relative_to(folder)
-    assert all(CAPABILITIES[name].name == name for name in QUESTIONS)
+    assert all(CAPABILITIES[name].name == name for name in questions())
     assert all(getattr(memplan, name) for name in dir(memplan))
     assert main(["-h"]) == 0
     model, plan = str(root / "examples" / "mobilenet_v2.csv"), str(folder / "plan.json")
@@ -80,7 +80,7 @@ def served(folder, root):
         assert (found["status"], found["peak"]) == ("optimal", 8)
         assert client.post("/v1/verify", json={"problem": problem, "plan": found}).json()["valid"]
         paths = client.get("/openapi.json").json()["paths"]
-        assert {f"/v1/{name}" for name in QUESTIONS} <= paths.keys()
+        assert {f"/v1/{name}" for name in questions()} <= paths.keys()
 
 
 for line in sys.stdin:
@@ -141,7 +141,7 @@ def without_questions(folder: Path, names: set[str]) -> None:
     for key, value in zip(table.value.keys, table.value.values, strict=True):
         if isinstance(key, ast.Constant) and key.value in names:
             lines[key.lineno - 1 : value.end_lineno] = [""] * ((value.end_lineno or 0) - key.lineno + 1)
-            if (command := QUESTIONS[str(key.value)].command) is not None:
+            if (command := questions()[str(key.value)].command) is not None:
                 (folder / f"api/cli/local/{command}.py").unlink()
     file.write_text("".join(lines))
 
@@ -214,7 +214,7 @@ def test_no_file_names_a_question_that_was_taken_away(name: str, tmp_path: Path)
 
 @pytest.mark.parametrize("name", ["sweep", "certify", "liveness", "compare"])
 def test_nothing_names_a_question_but_its_folder_and_what_its_row_names(name: str) -> None:
-    row, named = QUESTIONS[name], re.compile(rf"(capabilities|local)[./]{name}\b")
+    row, named = questions()[name], re.compile(rf"(capabilities|local)[./]{name}\b")
     own = {f"questions/{name}", f"api/cli/local/{row.command}.py", "memplan/__init__.pyi"}  # which is made of rows
     others = {
         f"{path.relative_to(ROOT)}"

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from memplan.questions.compare.compare import CompareOptions, compare
 from memplan.extensions.networks.order.options import OrderOptions
 from memplan.extensions.networks.order.order import order
 from memplan.extensions.networks.order.reordering import reorder
+from memplan.questions.compare.compare import CompareOptions, compare
 from memplan.questions.reading import Reader
 from memplan.solvers.search.control import Control
 

@@ -14,10 +14,10 @@ from memplan.api.cli.main import main
 from memplan.api.request_bodies import JSON
 from memplan.api.requests import head_of, parse_request
 from memplan.api.settings import Settings
+from memplan.planner.errors import OptionError
 from memplan.questions.capability import Control
 from memplan.questions.capability.registry import CAPABILITIES
 from memplan.questions.capability.selection import Selection
-from memplan.planner.errors import OptionError
 from tests.support.server import Running, running
 
 PROBLEM: dict[str, Any] = {

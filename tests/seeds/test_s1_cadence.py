@@ -160,6 +160,7 @@ def planned(edge: Any, **options: Any) -> Any:
     """Return the algorithm that planned a program, once it has, and the program's PassResult became a buffer."""
     from executorch.exir import ExecutorchBackendConfig
     from executorch.exir.passes import MemoryPlanningPass
+
     from memplan.extensions.torch.executorch.algorithm import MemplanAlgorithm
 
     algorithm = MemplanAlgorithm()
@@ -258,6 +259,7 @@ def test_s1_12_constraints_of_passes_hold() -> None:
     import torch
     from executorch.backends.cadence.aot import memory_constraints, memory_planning_algo, utils
     from executorch.exir.tensor import TensorSpec
+
     from memplan.extensions.torch.executorch.cadence import MemplanCadenceAlgorithm
 
     config = utils.MemoryConfig(memory_sizes=[256, 4096], memory_alignments=[16, 16])
@@ -353,6 +355,7 @@ def test_s1_20_the_planning_pass_of_cadence_may_be_replaced() -> None:
     pytest.importorskip("executorch.backends.cadence.aot.memory_planning", reason="needs the extra executorch")
     from executorch.backends.cadence.aot import memory_planning, pass_utils, utils
     from executorch.exir import ExecutorchBackendConfig
+
     from memplan.extensions.torch.executorch import cadence
 
     config = utils.MemoryConfig(memory_sizes=[600, 65536], memory_alignments=[16, 16])

@@ -18,10 +18,10 @@ from memplan.api.store.job import Job, WorkAnswer
 from memplan.api.store.store import Store
 from memplan.api.workers.pool import ChildPool
 from memplan.api.workers.task import Task, TaskControl
-from memplan.questions.plan.answers import write_plan
 from memplan.planner.formats.memplan_json import write_problem
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
+from memplan.questions.plan.answers import write_plan
 
 PROBLEM = Problem.model_validate(
     {"buffers": [{"id": "a", "size": 10, "start": 0, "end": 3}, {"id": "b", "size": 20, "start": 2, "end": 5}]}

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from memplan.planner.foreign.layout import VerifiedLayout, lay_out
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
-from memplan.planner.foreign.layout import VerifiedLayout, lay_out
 
 TWO_MEMORIES: dict[str, Any] = {
     "name": "a */ b",

@@ -14,11 +14,11 @@ from memplan.api.cli.from_capability import CommandExtras, Invocation
 from memplan.api.cli.local.check_folder import check_many
 from memplan.api.cli.streams import PAGE, format_for, suffix_of, write
 from memplan.api.reports.plan_formats import write_plan
-from memplan.questions.check.budgets import read_budgets
-from memplan.questions.plan.baseline import write_baseline
 from memplan.planner.errors import OptionError
 from memplan.planner.instance.audit import verify
 from memplan.planner.model.sizes import UNLIMITED
+from memplan.questions.check.budgets import read_budgets
+from memplan.questions.plan.baseline import write_baseline
 
 _BUDGETS = (
     "A TOML file with the budgets of all models in a folder, and how each is read: a table for "

@@ -23,13 +23,13 @@ from memplan.api.cli.streams import (
     wants_table,
     write,
 )
-from memplan.questions.check.budgets import Tolerance
-from memplan.questions.check.check import CAPABILITY, Check, CheckOptions, lines, unread
-from memplan.questions.reading import ReadOptions
 from memplan.planner.errors import FormatError, OptionError, shown
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.sizes import UNLIMITED, named_size
 from memplan.planner.systems import file_readers
+from memplan.questions.check.budgets import Tolerance
+from memplan.questions.check.check import CAPABILITY, Check, CheckOptions, lines, unread
+from memplan.questions.reading import ReadOptions
 
 _FILES = {spelled(each.name)[0][2:]: each.name for each in CAPABILITY.inputs if each.named_by_flag}
 _FLAGS = {

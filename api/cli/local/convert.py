@@ -8,9 +8,9 @@ from pathlib import Path
 from memplan.api.cli.flags import Flag
 from memplan.api.cli.from_capability import CommandExtras, Invocation
 from memplan.api.cli.streams import STANDARD, refuse_unwritable, write
+from memplan.planner.errors import OptionError, shown
 from memplan.questions.convert.answer import Converted, facts
 from memplan.questions.convert.options import target_of_name
-from memplan.planner.errors import OptionError, shown
 
 _OUTPUT = (
     "Write the result to this file, or to standard output for -. Its suffix chooses the form. "

@@ -13,21 +13,22 @@ from memplan.api.cli.local.beside_plan import open_page, plan_page, plan_picture
 from memplan.api.cli.local.several_files import more, read_several, run_each
 from memplan.api.cli.streams import FOLDER, PAGE, PICTURE, STANDARD, is_terminal, read_as, suffix_of, warnings, write
 from memplan.api.reports.plan_formats import PLAN_FORMATS, write_plan
-from memplan.questions import QUESTIONS
+from memplan.planner.errors import OptionError
+from memplan.planner.extensions import extensions
+from memplan.planner.formats import FORMATS, memplan_json
+from memplan.planner.model.objects import ObjectsProblem
+from memplan.planner.model.plan import Plan
+from memplan.questions import questions, search
 from memplan.questions.plan.answers import heaps_line, kept_lines, others_lines, problem_in_heaps
 from memplan.questions.plan.plan import CAPABILITY
 from memplan.questions.plan.reason import is_own_planner
 from memplan.questions.reading import Reader, ReadOptions
-from memplan.planner.errors import OptionError
-from memplan.planner.formats import FORMATS, memplan_json
-from memplan.planner.model.objects import ObjectsProblem
-from memplan.planner.model.plan import Plan
 
 if TYPE_CHECKING:
     from memplan.questions.capability import Control
 
 _BEST = "best"
-_OF_OTHERS = {suffix: (row.command, name) for row in QUESTIONS.values() for suffix, name in row.files.items()}
+_OF_OTHERS = {suffix: (row.command, name) for row in questions().values() for suffix, name in row.files.items()}
 """Maps suffixes of files beside a plan to the module and function that write them."""
 _ORDER = (
     "best: plan operations in the order that needs the fewest bytes. A,B:"
@@ -47,10 +48,7 @@ def _reads(reader: Reader, given: Mapping[str, Any]) -> Mapping[str, Any] | None
     if given["more"] or given["together"]:
         return read_several(reader, given)
     if is_reordered:
-        # Imported here, and below: few plans are of another order.
-        from memplan.extensions.networks.commands.reordering import check
-
-        check(given)
+        search("check-reorder")(given)
         reader.options = reader.options.model_copy(update={"order": ()})
         reader.name = given["problem"]
         reader.data = read_as(given["problem"], lambda data: data)
@@ -60,9 +58,7 @@ def _reads(reader: Reader, given: Mapping[str, Any]) -> Mapping[str, Any] | None
 
 def _begin(call: Invocation, control: Control) -> None:
     if _BEST in (call.flags["order"] or ()):
-        from memplan.extensions.networks.commands.reordering import reordered
-
-        call.question = reordered(call, control)
+        call.question = search("reorder")(call, control)
 
 
 def _prepare(call: Invocation) -> None:
@@ -99,7 +95,7 @@ def _show(call: Invocation, answer: Any) -> bool:
         call.question = {**call.question, "problem": problem}
     for suffix, (module, function) in _OF_OTHERS.items():
         if call.has_output(suffix):
-            answer = call.prepared = getattr(import_module(f"{__package__}.{module}"), function)(call, answer)
+            answer = call.prepared = getattr(import_module(module), function)(call, answer)
     plans = [path for path in call.outputs if suffix_of(path) not in (PAGE, PICTURE, "/", *_OF_OTHERS)]
     is_table = display == TABLE or (display is None and not plans and not is_quiet and is_terminal(sys.stdout))
     if not plans and not is_table and call.selection is None:
@@ -130,12 +126,9 @@ def _finish(call: Invocation, answer: Any) -> Sequence[str]:
         return ()
     if call.opens:
         open_page(call, answer)
-    if answer.status != "infeasible" or call.flags["quiet"] or "cascade" not in QUESTIONS:
+    if answer.status != "infeasible" or call.flags["quiet"] or "cascade-hint" not in extensions("searches"):
         return ()
-    # Imported here: most problems fit.
-    from memplan.extensions.cascade.hint import LIMIT_S, cascade_hint
-
-    hint = cascade_hint(call.question["problem"], call.reader, max(0.01, min(LIMIT_S, call.left_s())))
+    hint = search("cascade-hint")(call.question["problem"], call.reader, max(0.01, call.left_s()))
     return () if hint is None else (hint,)
 
 

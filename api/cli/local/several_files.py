@@ -11,8 +11,8 @@ from memplan.api.cli.advice import CommandLine
 from memplan.api.cli.flags import Argument
 from memplan.api.cli.from_capability import CommandExtras, run_apart
 from memplan.api.cli.streams import FOLDER, read_as, refuse_unwritable, suffix_of
-from memplan.questions.reading import Reader, joined, names_of, refuse_files
 from memplan.planner.errors import FileError, OptionError, shown
+from memplan.questions.reading import Reader, joined, names_of, refuse_files
 
 
 def read_several(reader: Reader, given: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -30,9 +30,9 @@ from memplan.api.request_bodies import JSON, PLAN
 from memplan.api.requests import check_time_limit, head_of, parse_request, write_in
 from memplan.api.service.cache.compiled_problem import CompiledProblem
 from memplan.api.service.plan_service import PlanRequest
-from memplan.questions.capability.wire import read_object
 from memplan.planner.errors import InputError, OptionError, shown
 from memplan.planner.model.plan import Plan
+from memplan.questions.capability.wire import read_object
 from memplan.solvers.search.control import Deadline
 
 router = APIRouter()

@@ -19,11 +19,11 @@ from memplan.api.http.routes.jobs import job_of_caller
 from memplan.api.request_bodies import JSON, PLAN, TEXT
 from memplan.api.requests import parse_request, write_in
 from memplan.api.store.job import OPEN, Job
-from memplan.questions.capability import Capability
-from memplan.questions.capability.registry import CAPABILITIES
 from memplan.planner.formats import memplan_json
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
+from memplan.questions.capability import Capability
+from memplan.questions.capability.registry import CAPABILITIES
 
 router = APIRouter()
 

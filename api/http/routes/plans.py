@@ -17,8 +17,8 @@ from memplan.api.request_bodies import JSON, PLAN
 from memplan.api.service.cache.cached_plan import CachedPlan
 from memplan.api.service.cache.canonical_plan import canonical_plan
 from memplan.api.store.tables.jobs import HASH
-from memplan.questions.capability.registry import CAPABILITIES
 from memplan.planner.errors import shown
+from memplan.questions.capability.registry import CAPABILITIES
 
 router = APIRouter()
 

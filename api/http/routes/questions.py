@@ -28,13 +28,13 @@ from memplan.api.service.answering import answered
 from memplan.api.service.cache.compiled_problem import CompiledProblem
 from memplan.api.service.plan_service import PlanRequest
 from memplan.api.store.tables.jobs import HASH
+from memplan.planner import __version__
+from memplan.planner.errors import OptionError, shown
+from memplan.planner.model.plan import Explanation, Plan
 from memplan.questions import questions as rows
 from memplan.questions.capability import Capability, Control
 from memplan.questions.capability.registry import CAPABILITIES
 from memplan.questions.reading import with_reading
-from memplan.planner import __version__
-from memplan.planner.errors import OptionError, shown
-from memplan.planner.model.plan import Explanation, Plan
 from memplan.solvers.search.control import Deadline
 
 router = APIRouter()

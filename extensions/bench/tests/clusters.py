@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 from memplan.extensions.bench.clusters import ClusterExecutor, executor_on, is_unwanted
-
 from memplan.planner.errors import OptionError
 from tests.support.ports import free_port
 

@@ -9,19 +9,19 @@ from concurrent.futures import Future
 from functools import partial
 from pathlib import Path
 
-import memplan.extensions.bench.clusters as clusters
 import pytest
+
+import memplan.extensions.bench.clusters as clusters
+from memplan.api.cli.main import main
 from memplan.extensions.bench import away
 from memplan.extensions.bench.clusters import ATTEMPTS, ClusterExecutor, MachineLostError, executor_on
 from memplan.extensions.bench.measuring import measure
 from memplan.extensions.bench.results import read_results
 from memplan.extensions.bench.running import jobs
 from memplan.extensions.bench.suites import instances
-from memplan.extensions.bench.worker import BenchTask
-
-from memplan.api.cli.main import main
-from memplan.planner.errors import OptionError
 from memplan.extensions.bench.tests.clusters import cluster, end_its_machine, wait_to_be_unwanted, why_not
+from memplan.extensions.bench.worker import BenchTask
+from memplan.planner.errors import OptionError
 from tests.support import public_problems
 
 INSTANCES = [str(file) for file in public_problems.files("minimalloc_small")[:3]]

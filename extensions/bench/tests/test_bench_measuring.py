@@ -4,13 +4,13 @@ import json
 from pathlib import Path
 
 import pytest
+
 from memplan.extensions.bench import measuring
 from memplan.extensions.bench.measuring import measure
 from memplan.extensions.bench.results import Result
 from memplan.extensions.bench.summary import outcome_word
-from memplan.extensions.bench.worker import BenchTask
-
 from memplan.extensions.bench.tests.planners_to_measure import BLOCK_BYTES, BUSY_S
+from memplan.extensions.bench.worker import BenchTask
 from tests.support import public_problems
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -26,7 +26,11 @@ def planners_can_be_imported(monkeypatch: pytest.MonkeyPatch) -> None:
 def measured(
     planner: str, time_limit_s: float = 5.0, memory_limit_bytes: int = 2**33, instance: str = INSTANCE
 ) -> Result:
-    name = planner if ":" in planner or planner == "greedy" else f"memplan.extensions.bench.tests.planners_to_measure:{planner}"
+    name = (
+        planner
+        if ":" in planner or planner == "greedy"
+        else f"memplan.extensions.bench.tests.planners_to_measure:{planner}"
+    )
     # Cold, because a warm-up would let these planners sleep, fail or crash before the start.
     return measure(BenchTask(instance, name, 1, time_limit_s, memory_limit_bytes, is_warm=False))
 
@@ -146,7 +150,9 @@ def test_a_solver_of_our_own_tells_how_it_came_along() -> None:
 
 
 def test_a_warm_run_does_not_count_imports_of_the_first_call() -> None:
-    result = measure(BenchTask(INSTANCE, "memplan.extensions.bench.tests.planners_to_measure:burn", 1, 5.0, 2**33, is_warm=True))
+    result = measure(
+        BenchTask(INSTANCE, "memplan.extensions.bench.tests.planners_to_measure:burn", 1, 5.0, 2**33, is_warm=True)
+    )
     assert result.cpu_time_s is not None
     assert result.process_cpu_s is not None
     assert result.process_cpu_s - result.cpu_time_s >= BUSY_S

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
+from lab.families import mirrored, tight
+from memplan import OperationGraph
 from memplan.extensions.bench.measuring import measure
 from memplan.extensions.bench.orders import ORDERERS, judged
 from memplan.extensions.bench.peers import PEERS, find, granule
 from memplan.extensions.bench.running import jobs
 from memplan.extensions.bench.worker import find_planner
-
-from lab.families import mirrored, tight
-from memplan import OperationGraph
 from memplan.planner.errors import OptionError
 from memplan.planner.model.buffer_table import column
 from memplan.planner.model.placement_table import PlacementTable

@@ -6,10 +6,10 @@ import re
 from typing import Any
 
 import pytest
+
 from memplan.extensions.bench.comparison import compare
 from memplan.extensions.bench.results import Result
 from memplan.extensions.bench.summary import Summary, geometric_mean, text_report
-
 from memplan.planner.errors import OptionError
 
 

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 import pytest
+
 from memplan.extensions.bench.measuring import measure
 from memplan.extensions.bench.results import Moment, Result, appending, latest, read_results, write_result
 from memplan.extensions.bench.running import jobs, run, still_to_do
 from memplan.extensions.bench.suites import instances, pose
 from memplan.extensions.bench.worker import BenchTask
-
 from memplan.planner.errors import FormatError, InputError, OptionError
 from tests.support import public_problems
 

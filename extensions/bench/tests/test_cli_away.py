@@ -10,11 +10,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import memplan.extensions.bench.several_files as several_files
 import pytest
-from memplan.extensions.bench.clusters import MachineLostError
 
+import memplan.extensions.bench.several_files as several_files
 from memplan.api.cli.main import main
+from memplan.extensions.bench.clusters import MachineLostError
 from memplan.extensions.bench.tests.clusters import StandIn, cluster, why_not
 from tests.support import public_problems
 

@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from memplan.extensions.bench.results import Result, read_results
 
 from memplan.api.cli.main import main
 from memplan.api.cli.report import live_bytes_chart
+from memplan.extensions.bench.results import Result, read_results
+from memplan.planner.model.plan import Plan
 from memplan.questions.plan.answers import headline
 from memplan.questions.plan.plan import progress
-from memplan.planner.model.plan import Plan
 
 ROOT = Path(__file__).resolve().parents[3]
 SUITE = str(ROOT / "examples" / "problems" / "minimalloc_small" / "g.7.csv")

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from memplan.extensions.bench import suites
 
 from lab import families
 from lab.families import (
@@ -26,6 +25,7 @@ from lab.families import (
     shuffled,
     tight,
 )
+from memplan.extensions.bench import suites
 from memplan.planner.instance.compile import compile_problem
 from memplan.planner.model.buffer_table import BufferTable
 from memplan.planner.model.problem import Buffer, Problem

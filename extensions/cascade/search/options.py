@@ -10,10 +10,10 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from memplan.questions.capability import CapabilityOptions, Seconds
 from memplan.planner.errors import broken, shown
 from memplan.planner.model.rows import MAX_BYTES, Bytes, Name, as_tuple
 from memplan.planner.model.sizes import MacsRatio, parse_size, refuse
+from memplan.questions.capability import CapabilityOptions, Seconds
 
 Options = TypeVar("Options", bound=CapabilityOptions)
 MOST_COMBINATIONS = 100

@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from memplan.questions.capability import Control
 from memplan.extensions.cascade.access.access_graph import AccessGraph
 from memplan.extensions.cascade.access.from_graph import access_graph, split_apart
 from memplan.extensions.cascade.answer import (
@@ -30,6 +29,7 @@ from memplan.extensions.cascade.search.tables import barriers_of, with_barriers
 from memplan.planner.errors import OptionError, TimeOverError
 from memplan.planner.operations.graph import OperationGraph
 from memplan.planner.operations.order_check import peak_of
+from memplan.questions.capability import Control
 
 _ANSWER_S = 0.5
 """The seconds of the limit kept for the last plans and the answer."""

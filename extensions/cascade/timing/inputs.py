@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from memplan.extensions.cascade.timing.target import Target
-from memplan.questions.inputs.question import Input
 from memplan.planner.errors import FormatError, ProblemError, shown
 from memplan.planner.formats import memplan_json
+from memplan.questions.inputs.question import Input
 
 
 def machine_of(fields: object) -> dict[str, Any] | None:

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 import memplan
-from memplan.questions.plan.plan import PlanOptions
 from memplan.planner.errors import OptionError
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
+from memplan.questions.plan.plan import PlanOptions
 from tests.support.depth import seeds
 
 Pairs = frozenset[tuple[int | str, ...]]

@@ -6,7 +6,6 @@ from contextlib import nullcontext
 from math import inf
 
 import pytest
-from memplan.extensions.library.entries import ProblemLibrary
 
 import lab.ledger.__main__ as program
 from lab.ledger.answers import ROOT, is_here
@@ -14,8 +13,9 @@ from lab.ledger.asking import MORE, compare
 from lab.ledger.figures import documents
 from lab.ledger.questions import questions
 from lab.ledger.rows import Row, read_rows
-from memplan.solvers.portfolio.registry import SOLVERS
 from memplan.extensions.bench.tests.clusters import StandIn
+from memplan.extensions.library.entries import ProblemLibrary
+from memplan.solvers.portfolio.registry import SOLVERS
 
 ROWS = read_rows()
 GATE = [row for row in ROWS.values() if row.gate]

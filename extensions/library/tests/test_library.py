@@ -9,6 +9,8 @@ from pathlib import Path
 from zipfile import ZipFile
 
 import pytest
+
+from memplan.api.cli.commands import made
 from memplan.extensions.bench.results import appending, read_results, write_result
 from memplan.extensions.library.archives import ARCHIVE, packed, unpack, write_file
 from memplan.extensions.library.checking import check, version_fault
@@ -17,8 +19,6 @@ from memplan.extensions.library.fingerprints import features, fingerprint
 from memplan.extensions.library.page import page, run_by_all, summarised
 from memplan.extensions.library.running import Planner, run, word_of
 from memplan.extensions.library.submitting import Finder, submit
-
-from memplan.api.cli.commands import made
 from memplan.planner.errors import FormatError, OptionError
 
 ROOT = Path(__file__).parents[3]

@@ -9,10 +9,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from memplan.planner.errors import FormatError, shown
-from memplan.planner.foreign.imported import element_count
 from memplan.extensions.models.executorch.system import is_executorch
 from memplan.extensions.models.flatbuffer import Table
+from memplan.planner.errors import FormatError, shown
+from memplan.planner.foreign.imported import element_count
 
 Kind = Literal["kernel", "delegate", "move", "jump", "free"]
 # Numbers of unions in ExecuTorch's program.fbs.

@@ -11,14 +11,14 @@ import struct
 from collections.abc import Mapping
 from dataclasses import replace
 
-from memplan.planner.errors import FormatError, InvalidPlanError, Option, shown
-from memplan.planner.instance.canonical import problem_hash
-from memplan.planner.foreign.layout import VerifiedLayout
-from memplan.planner.foreign.model_options import ModelOptions
 from memplan.extensions.models.executorch.file import FIRST, Method, read_methods
 from memplan.extensions.models.executorch.reader import read
 from memplan.extensions.models.executorch.system import is_executorch
 from memplan.extensions.models.flatbuffer import Table
+from memplan.planner.errors import FormatError, InvalidPlanError, Option, shown
+from memplan.planner.foreign.layout import VerifiedLayout
+from memplan.planner.foreign.model_options import ModelOptions
+from memplan.planner.instance.canonical import problem_hash
 
 # Numbers of fields of ExecutionPlan and of Tensor.
 _VALUES, _MEMORIES, _PLACE = 2, 8, 6

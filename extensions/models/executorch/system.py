@@ -14,6 +14,8 @@ SYSTEM = System(
     name="executorch-programs",
     title="ExecuTorch programs",
     files=".pte",
-    readers=(FileReader("executorch", is_executorch, "memplan.extensions.models.executorch.reader", suffixes=(".pte",)),),
+    readers=(
+        FileReader("executorch", is_executorch, "memplan.extensions.models.executorch.reader", suffixes=(".pte",)),
+    ),
     writers={"pte": "memplan.extensions.models.executorch.pte:write_pte"},
 )

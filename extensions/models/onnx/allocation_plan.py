@@ -15,15 +15,15 @@ from dataclasses import dataclass
 from itertools import chain, zip_longest
 from typing import TYPE_CHECKING, Any
 
-from memplan.planner.errors import FormatError, shown
-from memplan.planner.model.finding import MAX_LISTED, Finding
-from memplan.planner.model.problem import Problem
-from memplan.planner.foreign.draft import MOST_USES, OperationsDraft
-from memplan.planner.foreign.imported import Imported, plan_of
-from memplan.planner.foreign.model_options import ModelOptions
 from memplan.extensions.models.onnx.loading import load
 from memplan.extensions.models.onnx.model import graphs_of, subgraphs
 from memplan.extensions.models.onnx.values import GraphNames, Values
+from memplan.planner.errors import FormatError, shown
+from memplan.planner.foreign.draft import MOST_USES, OperationsDraft
+from memplan.planner.foreign.imported import Imported, plan_of
+from memplan.planner.foreign.model_options import ModelOptions
+from memplan.planner.model.finding import MAX_LISTED, Finding
+from memplan.planner.model.problem import Problem
 
 if TYPE_CHECKING:
     from onnx import GraphProto, NodeProto

@@ -10,16 +10,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from memplan.planner.errors import FormatError, shown
-from memplan.planner.model.finding import Finding
-from memplan.extensions.shapes.symbols.space import SymbolRange
-from memplan.planner.foreign.draft import OperationsDraft
-from memplan.planner.foreign.imported import Imported, once_computed
-from memplan.planner.foreign.model_options import ModelOptions
 from memplan.extensions.models.onnx.facts import BY_CHANCE, STANDARD, OnnxFacts
 from memplan.extensions.models.onnx.loading import load, open_names, parsed
 from memplan.extensions.models.onnx.model import node_name, subgraphs, taken_branch
 from memplan.extensions.models.onnx.values import GraphNames, Values
+from memplan.extensions.shapes.symbols.space import SymbolRange
+from memplan.planner.errors import FormatError, shown
+from memplan.planner.foreign.draft import OperationsDraft
+from memplan.planner.foreign.imported import Imported, once_computed
+from memplan.planner.foreign.model_options import ModelOptions
+from memplan.planner.model.finding import Finding
 
 if TYPE_CHECKING:
     from onnx import GraphProto, NodeProto

@@ -10,8 +10,6 @@ from collections import ChainMap
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from memplan.planner.errors import shown
-from memplan.planner.foreign.imported import element_count
 from memplan.extensions.models.onnx.classical import DOMAINS, classical_types
 from memplan.extensions.models.onnx.facts import FOLDED, fold
 from memplan.extensions.models.onnx.model import (
@@ -24,6 +22,8 @@ from memplan.extensions.models.onnx.model import (
     take_branch,
     type_of,
 )
+from memplan.planner.errors import shown
+from memplan.planner.foreign.imported import element_count
 
 if TYPE_CHECKING:
     import numpy as np

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from memplan.planner.errors import FormatError
-from memplan.extensions.shapes.symbols.numbers import SymbolicNumber, SymbolicNumbers, largest, least
 from memplan.extensions.models.onnx.model import is_known, node_name, type_of
 from memplan.extensions.models.onnx.shape_rules import LEFT_OUT, RULES, WEIGHT_OF, NodeFacts, OpenShapeError
 from memplan.extensions.models.onnx.shapes import Known, NodeShapes, Types
+from memplan.extensions.shapes.symbols.numbers import SymbolicNumber, SymbolicNumbers, largest, least
+from memplan.planner.errors import FormatError
 
 if TYPE_CHECKING:
     from onnx import ModelProto, NodeProto, TypeProto

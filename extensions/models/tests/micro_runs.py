@@ -6,6 +6,7 @@ import contextlib
 from importlib import import_module
 
 import numpy as np
+
 from memplan.extensions.models.tflite.interpreter import MicroRun
 
 

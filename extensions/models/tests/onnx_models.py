@@ -6,8 +6,9 @@ import random
 from collections.abc import Sequence
 from typing import Any
 
-from memplan.extensions.models.onnx.model import graphs_of
 from onnx import ModelProto, TensorProto, helper, numpy_helper
+
+from memplan.extensions.models.onnx.model import graphs_of
 
 Value = tuple[str, Sequence[int | str | None] | None]
 WHERE = "Device:[DeviceType:0 MemoryType:0 VendorId:0 DeviceId:0 Alignment:0]"

@@ -11,9 +11,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from memplan.extensions.cascade.c_program import write_cascade
 
 from memplan.extensions.cascade.answer import CascadePoint
+from memplan.extensions.cascade.c_program import write_cascade
 from memplan.planner.operations.graph import GraphOperation, OperationGraph
 
 Array: TypeAlias = npt.NDArray[Any]

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from memplan.planner.errors import TimeOverError
+from memplan.planner.foreign.reading import read_model
+from memplan.planner.model import rows
 from memplan.questions.capability import Control
 from memplan.questions.compare import compare as comparing
 from memplan.questions.compare.compare import compare
-from memplan.planner.errors import TimeOverError
-from memplan.planner.model import rows
-from memplan.planner.foreign.reading import read_model
 
 MODEL = (Path(__file__).parents[3] / "tests" / "models" / "choice.tflite").read_bytes()
 

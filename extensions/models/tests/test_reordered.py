@@ -7,19 +7,19 @@ from collections import Counter
 
 import numpy as np
 import pytest
+
 from memplan.extensions.models.new_order import new_order
 from memplan.extensions.models.onnx import reordered as onnx_files
-from memplan.extensions.models.tflite import reordered as tflite_files
-from memplan.extensions.models.tflite.model import read_model
-
-from memplan.extensions.networks.order.search.regions import permuted, with_regions_ordered
-from memplan.planner.errors import FormatError, OperationsError
-from memplan.planner.operations.graph import OperationGraph
-from memplan.planner.operations.order_check import peak_of
-from memplan.planner.foreign.model_graph import ModelGraph, read_model_graph
-from memplan.planner.foreign.writing import write_reordered
 from memplan.extensions.models.tests import litert_models, random_onnx
 from memplan.extensions.models.tests.tflite_files import CODES, flatbuffer, model, operator, subgraph, tensor
+from memplan.extensions.models.tflite import reordered as tflite_files
+from memplan.extensions.models.tflite.model import read_model
+from memplan.extensions.networks.order.search.regions import permuted, with_regions_ordered
+from memplan.planner.errors import FormatError, OperationsError
+from memplan.planner.foreign.model_graph import ModelGraph, read_model_graph
+from memplan.planner.foreign.writing import write_reordered
+from memplan.planner.operations.graph import OperationGraph
+from memplan.planner.operations.order_check import peak_of
 from tests.support.operation_graphs import any_order
 
 

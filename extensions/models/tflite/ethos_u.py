@@ -14,12 +14,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from memplan.extensions.models.tflite.model import Model, Operator
+from memplan.planner.foreign.imported import Imported, plan_of
 from memplan.planner.model.buffer_table import BufferTable
 from memplan.planner.model.finding import Finding
 from memplan.planner.model.problem import Pool, Problem, with_fields
 from memplan.planner.model.rows import Buffer, Relative
-from memplan.planner.foreign.imported import Imported, plan_of
-from memplan.extensions.models.tflite.model import Model, Operator
 
 OPERATOR = "ethos-u"
 """The custom operator that Vela makes for everything that an Ethos-U runs."""

@@ -12,12 +12,12 @@ from memplan.extensions.cascade.answer import CascadePoint
 from memplan.extensions.cascade.regions.counts import runs_of
 from memplan.extensions.cascade.regions.regions import Cascade, CascadeRegion, Span, Stripes, hull
 from memplan.extensions.cascade.writing import FormInParts
-from memplan.planner.errors import OperationsError
-from memplan.planner.operations.graph import OperationGraph
-from memplan.planner.foreign.arena import ModelArena
-from memplan.planner.foreign.model_options import ModelOptions
 from memplan.extensions.models.tflite.in_parts import TfliteRewriting
 from memplan.extensions.models.tflite.unrolled import Unrolled, unrolled
+from memplan.planner.errors import OperationsError
+from memplan.planner.foreign.arena import ModelArena
+from memplan.planner.foreign.model_options import ModelOptions
+from memplan.planner.operations.graph import OperationGraph
 
 OPERATION_BYTES = 200
 """The arena bytes that TFLite Micro keeps for each operator, as measured."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from memplan.extensions.cascade.regions.regions import Span
-from memplan.planner.errors import OperationsError, shown
 from memplan.extensions.models.flatbuffer import (
     Field,
     NewTable,
@@ -24,6 +23,7 @@ from memplan.extensions.models.flatbuffer import (
 from memplan.extensions.models.tflite.in_parts_source import BY_PIXEL, PADDED, TfliteSource, TfliteTensors
 from memplan.extensions.models.tflite.model import OFFLINE_PLAN, Operator, read_model
 from memplan.extensions.models.tflite.unrolled import PartStep, Unrolled
+from memplan.planner.errors import OperationsError, shown
 
 # Numbers of BuiltinOperator and of BuiltinOptions in TFLite's schema.
 _CONCATENATION, _PAD, _STRIDED_SLICE, _PADV2 = 2, 34, 45, 60

@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 from operator import add, floordiv, mul, sub
 from typing import Any
 
-from memplan.planner.errors import FormatError, OptionError, shown
 from memplan.extensions.models.onnx.shape_rules import OpenShapeError, Shape, cancelled, ceil_div, product, taken
 from memplan.extensions.models.tflite.facts import OperatorReader
 from memplan.extensions.models.tflite.model import Model, Operator, TfliteTensor
+from memplan.planner.errors import FormatError, OptionError, shown
 
 _SAME_AS_INPUT = """\
 ABS CAST CEIL COS CUMSUM DEQUANTIZE ELU EXP FLOOR GELU HARD_SWISH L2_NORMALIZATION LEAKY_RELU LOG LOGICAL_NOT LOGISTIC

@@ -12,18 +12,24 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from memplan.planner.errors import FormatError, OptionError, shown
-from memplan.planner.model.finding import MAX_LISTED, Finding
-from memplan.planner.operations.graph_facts import OperationFacts
-from memplan.extensions.shapes.symbols.space import SymbolRange
-from memplan.planner.foreign.draft import Kind, OperationsDraft
-from memplan.planner.foreign.imported import Imported, element_count, once_computed, sized
-from memplan.planner.foreign.model_options import ModelOptions
 from memplan.extensions.models.tflite import ethos_u
 from memplan.extensions.models.tflite.facts import has_effects, operator_facts, tensor_facts
 from memplan.extensions.models.tflite.model import BITS, UNSIZED, Model, Operator, Subgraph, TfliteTensor, read_model
 from memplan.extensions.models.tflite.open_shapes import open_dimensions, with_sizes
-from memplan.extensions.models.tflite.tflm_arena import ALIGNMENT, arena_head, rounded_bytes, scratch_of, scratch_of_model
+from memplan.extensions.models.tflite.tflm_arena import (
+    ALIGNMENT,
+    arena_head,
+    rounded_bytes,
+    scratch_of,
+    scratch_of_model,
+)
+from memplan.extensions.shapes.symbols.space import SymbolRange
+from memplan.planner.errors import FormatError, OptionError, shown
+from memplan.planner.foreign.draft import Kind, OperationsDraft
+from memplan.planner.foreign.imported import Imported, element_count, once_computed, sized
+from memplan.planner.foreign.model_options import ModelOptions
+from memplan.planner.model.finding import MAX_LISTED, Finding
+from memplan.planner.operations.graph_facts import OperationFacts
 
 _VIEWS = {"RESHAPE", "SQUEEZE", "EXPAND_DIMS"}
 _UNKNOWN = {"STABLEHLO_CASE", "DELEGATE"}

@@ -5,13 +5,13 @@ from __future__ import annotations
 import struct
 from collections.abc import Mapping, Sequence
 
-from memplan.planner.errors import FormatError, InvalidPlanError, shown
-from memplan.planner.foreign.sequence import ReorderedFile, Where
 from memplan.extensions.models.flatbuffer import Table
 from memplan.extensions.models.new_order import new_order
 from memplan.extensions.models.tflite import ethos_u
 from memplan.extensions.models.tflite.facts import has_effects
 from memplan.extensions.models.tflite.model import OFFLINE_PLAN, Model, read_model
+from memplan.planner.errors import FormatError, InvalidPlanError, shown
+from memplan.planner.foreign.sequence import ReorderedFile, Where
 
 _CONTROL = "model_control_dependencies"
 """The metadata in which a converter references operators by position."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from memplan.planner.systems import FileReader, System
 from memplan.planner.foreign.recognition import NEAR
+from memplan.planner.systems import FileReader, System
 
 IDENTIFIER = b"TFL3"
 

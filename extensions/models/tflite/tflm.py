@@ -15,9 +15,6 @@ import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from memplan.planner.errors import FormatError, Option, shown
-from memplan.planner.foreign.arena import scratch_flags
-from memplan.planner.foreign.layout import VerifiedLayout
 from memplan.extensions.models.flatbuffer import (
     Content,
     Field,
@@ -32,6 +29,9 @@ from memplan.extensions.models.flatbuffer import (
 from memplan.extensions.models.tflite.model import OFFLINE_PLAN, Model, TfliteTensor, read_model
 from memplan.extensions.models.tflite.system import IDENTIFIER, is_tflite
 from memplan.extensions.models.tflite.tflm_arena import ALIGNMENT, KERNELS, arena_head, rounded_bytes
+from memplan.planner.errors import FormatError, Option, shown
+from memplan.planner.foreign.arena import scratch_flags
+from memplan.planner.foreign.layout import VerifiedLayout
 
 _AT_RUN_TIME = -1
 _VERSION, _SUBGRAPHS = 0, 1

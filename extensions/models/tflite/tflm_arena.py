@@ -13,8 +13,8 @@ from bisect import insort
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from memplan.planner.foreign.imported import element_count
 from memplan.extensions.models.tflite.model import BITS, Model, Operator, Subgraph, TfliteTensor
+from memplan.planner.foreign.imported import element_count
 
 # MicroArenaBufferAlignment of TFLite Micro.
 ALIGNMENT = 16

@@ -12,13 +12,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from memplan.extensions.models.tflite.model import BITS, Model, Operator, Subgraph, TfliteTensor, read_model
+from memplan.extensions.models.tflite.tflm_arena import ALIGNMENT, arena_head, scratch_of_model
 from memplan.planner import __version__
 from memplan.planner.foreign.arena import ModelArena
 from memplan.planner.foreign.c.arena import IN_SECTION, section_name
 from memplan.planner.foreign.c_names import constant, guarded, include_of, prefix_of
 from memplan.planner.foreign.imported import element_count
-from memplan.extensions.models.tflite.model import BITS, Model, Operator, Subgraph, TfliteTensor, read_model
-from memplan.extensions.models.tflite.tflm_arena import ALIGNMENT, arena_head, scratch_of_model
 
 # sizeof, with pointers of 8 bytes: the allocator with its planner and its records, and rows that there are several of.
 _ALLOCATOR, _BUILTIN, _SUBGRAPH, _EVAL_TENSOR, _NODE, _TENSOR, _QUANTIZATION = 448, 16, 24, 24, 64, 64, 24

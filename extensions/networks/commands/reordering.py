@@ -10,12 +10,12 @@ from pydantic_core import to_json
 
 from memplan.api.cli.from_capability import Invocation
 from memplan.api.cli.streams import FOLDER, suffix_of, warnings, write
-from memplan.questions.capability import Control
 from memplan.extensions.networks.order.reordering import reorder
 from memplan.files import named
 from memplan.planner.errors import OptionError
 from memplan.planner.formats.memplan_json import write_problem
 from memplan.planner.model.sizes import with_capacities
+from memplan.questions.capability import Control
 
 PARTS = ("order.json", "problem.json")
 """The files beside the plan: the order, the reordered program, and the problem in that order."""

@@ -9,9 +9,7 @@ from typing import Literal, get_args
 
 from pydantic import Field
 
-from memplan.questions.capability import Answer, Capability, CapabilityOptions, Control
-from memplan.questions.inputs import PLAN
-from memplan.questions.inputs.graphs import OPERATIONS
+from memplan.extensions.tvm.files.relay_storages import StoragePlan, plan_storages
 from memplan.planner.errors import counted
 from memplan.planner.liveness import Analysis, Reading, analyse, expand, pose, problem_of
 from memplan.planner.liveness.activations import CallWorkspace
@@ -21,8 +19,10 @@ from memplan.planner.model.plan import Plan, Status
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.sizes import size_text
 from memplan.planner.operations.operations import Operations
+from memplan.questions.capability import Answer, Capability, CapabilityOptions, Control
+from memplan.questions.inputs import PLAN
+from memplan.questions.inputs.graphs import OPERATIONS
 from memplan.solvers.portfolio.solve import solve
-from memplan.extensions.tvm.files.relay_storages import StoragePlan, plan_storages
 
 Planning = Literal["global", "local"]
 

@@ -9,12 +9,13 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, WrapValidator
 from pydantic.json_schema import SkipJsonSchema
 
-from memplan.questions.capability import Answer, AnswerOfFile
-from memplan.questions.inputs import PlanAndProblem
 from memplan.planner.operations.costs import costs_of
 from memplan.planner.operations.graph import OperationGraph
 from memplan.planner.operations.in_place import written_over_along
 from memplan.planner.operations.order_check import moves_of
+from memplan.questions.capability import Answer, AnswerOfFile
+from memplan.questions.explain.values import RegionOrder as RegionOrder
+from memplan.questions.inputs import PlanAndProblem
 
 Status = Literal["optimal", "feasible"]
 Graph = Annotated[
@@ -62,17 +63,6 @@ class ExhaustionWitness:
 
 
 Witness = StateWitness | NeedWitness | CutWitness | ExhaustionWitness
-
-
-@dataclass(frozen=True)
-class RegionOrder:
-    """The order of a region's operations, and the `path` to the region, both as positions in the input.
-
-    The path is an operation and one of its regions, then an operation in there and one of its regions, and so on.
-    """
-
-    path: tuple[int, ...]
-    order: tuple[int, ...]
 
 
 class BoundCertificate(Answer):

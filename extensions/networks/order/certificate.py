@@ -13,11 +13,17 @@ from typing import Any
 
 import numpy as np
 
-from memplan.extensions.networks.order.answer import BoundCertificate, CutWitness, NeedWitness, OrderAnswer, StateWitness
+from memplan.extensions.checkers import order as checker
+from memplan.extensions.networks.order.answer import (
+    BoundCertificate,
+    CutWitness,
+    NeedWitness,
+    OrderAnswer,
+    StateWitness,
+)
 from memplan.extensions.networks.order.core.kernels import CUT, close_cheaply
 from memplan.extensions.networks.order.search.cuts import ENDLESS, FlowArcs
 from memplan.extensions.networks.order.search.searched import SearchTooLargeError, search_lines
-from memplan.extensions.checkers import order as checker
 from memplan.planner.errors import counted
 from memplan.planner.operations.graph import OperationGraph, write_graph
 from memplan.solvers.core.tables import Reference

@@ -6,15 +6,14 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field
 
-from memplan.questions import require_search
-from memplan.questions.capability import SearchOptions, Seconds
-from memplan.questions.inputs.question import Question
-from memplan.questions.reading import Reader
 from memplan.planner.errors import OptionError, shown
 from memplan.planner.model.rows import Alignment, Bytes
 from memplan.planner.model.sizes import refuse
 from memplan.planner.operations.graph import OperationGraph
 from memplan.planner.operations.graph_variants import with_overwriting, with_resident_counted
+from memplan.questions.capability import SearchOptions, Seconds
+from memplan.questions.inputs.question import Question
+from memplan.questions.reading import Reader
 from memplan.solvers.portfolio.options import percentage
 
 TIME_LIMIT_S = 60.0
@@ -90,9 +89,7 @@ class OrderOptions(GraphOptions):
     )
 
     def check(self) -> None:
-        """Raise OptionError for options that cannot be combined, or that need a missing package."""
-        if self.recompute:
-            require_search("recompute")
+        """Raise OptionError for options that cannot be combined."""
         alone = _PLAIN if self.recompute else _RECOMPUTE
         for name in sorted(self.model_fields_set & {*alone}, key=alone.index):
             rule = "must not be given" if self.recompute else "must be given"

@@ -4,10 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from memplan.questions import search
-from memplan.questions.capability import Capability, ChartView, Control
-from memplan.questions.inputs.graphs import GRAPH
-from memplan.questions.inputs.question import Question
 from memplan.extensions.networks.order.answer import OrderAnswer
 from memplan.extensions.networks.order.certificate import TIME_LIMIT_S as CERTIFICATE_S
 from memplan.extensions.networks.order.certificate import certify_order
@@ -21,6 +17,10 @@ from memplan.planner.model.sizes import gap_text
 from memplan.planner.operations.graph import OperationGraph
 from memplan.planner.operations.graph_variants import in_ways
 from memplan.planner.operations.order_check import peak_of
+from memplan.questions import search
+from memplan.questions.capability import Capability, ChartView, Control
+from memplan.questions.inputs.graphs import GRAPH
+from memplan.questions.inputs.question import Question
 from memplan.solvers.search.control import silent
 
 _CERTIFICATE_SHARE = 0.25

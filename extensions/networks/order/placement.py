@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import NamedTuple
 
-from memplan.questions.inputs import PlanAndProblem
 from memplan.extensions.networks.order.answer import OrderAnswer
 from memplan.extensions.networks.order.options import Goal
 from memplan.extensions.networks.order.search.nearness import nearby
@@ -19,6 +18,7 @@ from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.operations.graph import OperationGraph
 from memplan.planner.operations.order_check import moves_of, peak_of
+from memplan.questions.inputs import PlanAndProblem
 from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.search.control import Control
 

@@ -6,11 +6,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from memplan.questions.inputs.graphs import read_operations_field
 from memplan.extensions.networks.order.answer import OrderAnswer
 from memplan.extensions.networks.order.placement import order_and_place, order_and_pose
 from memplan.extensions.networks.order.search.regions import OrderedRegions
 from memplan.planner.errors import FormatError, OptionError, counted
+from memplan.planner.foreign import reading as importers
+from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.formats import memplan_json
 from memplan.planner.liveness.analysis import analyse
 from memplan.planner.model.finding import Finding
@@ -19,9 +20,8 @@ from memplan.planner.operations.graph import read_graph
 from memplan.planner.operations.graph_facts import ProgramFacts
 from memplan.planner.operations.operations import Operations
 from memplan.planner.operations.program_graph import program_graph, without_scopes
+from memplan.questions.inputs.graphs import read_operations_field
 from memplan.solvers.search.control import Control
-from memplan.planner.foreign import reading as importers
-from memplan.planner.foreign.model_options import ModelOptions
 
 
 @dataclass(frozen=True)

@@ -9,15 +9,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from memplan.extensions.objects import heaps
-from memplan.extensions.objects.heaps import plan_in_heaps
 
 import memplan
 from memplan import OptionError, Plan, PlanOptions, Problem, ProblemError, plan, read_problem
-from memplan.questions.capability import Control
-from memplan.questions.plan.answers import plan_lines, problem_in_heaps
+from memplan.extensions.objects import heaps
+from memplan.extensions.objects.heaps import plan_in_heaps
 from memplan.planner.errors import TimeOverError
 from memplan.planner.verify.verifier import verify
+from memplan.questions.capability import Control
+from memplan.questions.plan.answers import plan_lines, problem_in_heaps
 from tests.support.applications import least_peak
 
 EXAMPLES = Path(__file__).parents[3] / "examples"

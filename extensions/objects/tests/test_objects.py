@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from memplan import ObjectsAnswer, PlanOptions, Problem, plan, read_problem, solve
-from memplan.questions.plan.objects import objects_lines
+from memplan.extensions.objects.tests.partitions import drawn_objects, least_sum, rows_of
+from memplan.extensions.tvm.files.relay_tokens import FreeTextures, Token
 from memplan.planner.errors import ProblemError
 from memplan.planner.model.objects import ObjectsProblem, SharedObject, of_problem
 from memplan.planner.verify.shared_objects import violations
-from memplan.extensions.tvm.files.relay_tokens import FreeTextures, Token
-from memplan.extensions.objects.tests.partitions import drawn_objects, least_sum, rows_of
+from memplan.questions.plan.objects import objects_lines
 from tests.support import public_problems
 
 EXAMPLES = Path(__file__).parents[3] / "examples"

@@ -12,9 +12,9 @@ import zlib
 from importlib.util import find_spec
 
 import pytest
-from memplan.extensions.page.file_page import plan_page
 
 from memplan import Buffer, Plan, Pool, Problem, read_plan, solve
+from memplan.extensions.page.file_page import plan_page
 from memplan.planner.errors import OptionError
 from memplan.planner.model.plan import _PROBLEMS, problem_of
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from memplan.api.settings import Settings
-from memplan.questions import QUESTIONS
 from memplan.extensions.page.tests.browser import DROP, Tab, tab, wait_until
+from memplan.questions import questions
 from tests.support.server import Running, running
 
 pytestmark = pytest.mark.slow
@@ -277,7 +277,7 @@ def test_every_capability_is_in_the_menu_and_answers_about_a_dropped_model(opene
     said(opened, "planned in")
     opened.page.click("text=More…")
     opened.page.wait_for_selector("dialog .menu b")
-    assert sorted(opened.page.locator("dialog .menu b").all_inner_texts()) == sorted(QUESTIONS)
+    assert sorted(opened.page.locator("dialog .menu b").all_inner_texts()) == sorted(questions())
     assert opened.serious_violations() == []
     opened.page.click("dialog >> text=Close")
     opened.page.click("text=More…")

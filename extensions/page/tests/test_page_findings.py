@@ -11,15 +11,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from memplan.extensions.page.comparison import comparison_page
-from memplan.extensions.page.file_page import plan_page
 
 from memplan import Buffer, Plan, Pool, Problem, solve
 from memplan.api.reports.views import PlanOf
+from memplan.extensions.page.comparison import comparison_page
+from memplan.extensions.page.file_page import plan_page
+from memplan.extensions.page.tests.browser import DROP, Tab, tab, wait_until
+from memplan.planner.model.problem_fields import ReuseCost
 from memplan.questions.check.difference import difference_of
 from memplan.questions.plan.baseline import Baseline
-from memplan.planner.model.problem_fields import ReuseCost
-from memplan.extensions.page.tests.browser import DROP, Tab, tab, wait_until
 
 pytestmark = pytest.mark.slow
 VIEWED = Problem(

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from memplan.extensions.page.file_page import plan_page
 
 from memplan import Buffer, Plan, Pool, Problem, solve
+from memplan.extensions.page.file_page import plan_page
+from memplan.extensions.page.tests.browser import Tab, tab
+from memplan.planner.foreign.program_names import NamedTime, ProgramNames, Span
 from memplan.planner.formats import minimalloc_csv
 from memplan.planner.instance.canonical import problem_hash
-from memplan.planner.foreign.program_names import NamedTime, ProgramNames, Span
-from memplan.extensions.page.tests.browser import Tab, tab
 
 pytestmark = pytest.mark.slow
 LONG = "x" * 10_000

@@ -12,16 +12,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-from memplan.extensions.page.file_page import packed_view, plan_page, plan_view
 
 from lab import page_bundles
 from memplan import Buffer, Plan, Pool, Problem, read_problem, shapes, solve
+from memplan.extensions.page.file_page import packed_view, plan_page, plan_view
+from memplan.extensions.page.tests.browser import Tab, tab, wait_until
 from memplan.extensions.shapes.symbolic_input import EXAMPLE
+from memplan.extensions.shapes.symbols.problem import SymbolicProblem
 from memplan.planner.model.buffer_table import BufferTable, column
 from memplan.planner.model.placement_table import PlacementTable
 from memplan.planner.model.sizes import parse_size, size_text
-from memplan.extensions.shapes.symbols.problem import SymbolicProblem
-from memplan.extensions.page.tests.browser import Tab, tab, wait_until
 from tests.support.depth import DEPTH
 
 MANY = 1_000_000 if DEPTH > 1 else 200_000

@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from memplan.extensions.page.comparison import comparison_page
-from memplan.extensions.page.file_page import plan_page
 
 from memplan import Buffer, Plan, Pool, Problem, read_problem, solve
 from memplan.api.reports.views import PlanOf
+from memplan.extensions.page.comparison import comparison_page
+from memplan.extensions.page.file_page import plan_page
+from memplan.extensions.page.tests.browser import DROP, Tab, tab, wait_until
 from memplan.questions.check.difference import difference_of
 from memplan.questions.plan.baseline import Baseline
-from memplan.extensions.page.tests.browser import DROP, Tab, tab, wait_until
 
 pytestmark = pytest.mark.slow
 WIDTHS = (390, 1024, 1360, 1400, 1440, 1920)

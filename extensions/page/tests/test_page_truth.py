@@ -9,18 +9,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from memplan.extensions.page.file_page import plan_page
 
 from lab.page_answers import differences
 from lab.places import loose
 from memplan import Buffer, OffsetMod, Plan, Pool, Problem, Relative, solve
-from memplan.questions.verify.verify import verdict_on
+from memplan.extensions.page.file_page import plan_page
+from memplan.extensions.page.tests.browser import DROP, Tab, tab, wait_until
 from memplan.planner.errors import InputError
 from memplan.planner.formats import minimalloc_csv
 from memplan.planner.formats.memplan_json import write_problem
 from memplan.planner.instance.audit import verify
 from memplan.planner.instance.canonical import problem_hash
-from memplan.extensions.page.tests.browser import DROP, Tab, tab, wait_until
+from memplan.questions.verify.verify import verdict_on
 
 pytestmark = pytest.mark.slow
 TIED = Problem(

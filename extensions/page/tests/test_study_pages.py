@@ -10,18 +10,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from memplan.extensions.page.comparison import comparison_page
-from memplan.extensions.page.file_page import file_page, plan_page
-from memplan.extensions.page.studies import order_page, recompute_page
 
 from memplan import Buffer, OperationGraph, OrderOptions, Plan, Pool, Problem, order, solve
 from memplan.api.cli.main import main
 from memplan.api.reports.views import PlanOf
-from memplan.questions.check.difference import difference_of
-from memplan.questions.plan.baseline import Baseline
+from memplan.extensions.page.comparison import comparison_page
+from memplan.extensions.page.file_page import file_page, plan_page
+from memplan.extensions.page.studies import order_page, recompute_page
+from memplan.extensions.page.tests.browser import DROP, Tab, tab
 from memplan.extensions.shapes.symbolic_input import EXAMPLE
 from memplan.planner.formats.memplan_json import write_problem
-from memplan.extensions.page.tests.browser import DROP, Tab, tab
+from memplan.questions.check.difference import difference_of
+from memplan.questions.plan.baseline import Baseline
 
 pytestmark = pytest.mark.slow
 HOSTILE = "<img src=x onerror=document.title=1>"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from memplan.extensions.prices.core import LIBRARY
 from memplan.planner.model.buffer_table import I64
 from memplan.solvers.core.tables import F64, Rows
-from memplan.extensions.prices.core import LIBRARY
 
 NEVER = -1
 """The price of a pair that must not meet."""

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import time
 
+from memplan import read_problem
 from memplan.extensions.prices import search as prices
 from memplan.extensions.prices.pieces import suits
-
-from memplan import read_problem
 from memplan.planner.instance.compile import compile_problem
 from memplan.planner.model.problem import Problem
 from memplan.solvers.search.incumbent import Search

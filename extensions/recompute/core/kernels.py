@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from memplan.extensions.recompute.core import LIBRARY
 from memplan.planner.model.buffer_table import I64
 from memplan.solvers.core.tables import F64
-from memplan.extensions.recompute.core import LIBRARY
 
 REPLAYED, REPLAY_STOPPED = 1, -1
 

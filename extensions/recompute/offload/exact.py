@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from memplan.solvers.core.tables import Reference
-from memplan.solvers.search.control import Control
 from memplan.extensions.recompute.core.kernels import LEAST, MOST_LINKED, NONE, LeastTime, least_time
 from memplan.extensions.recompute.offload.steps import KINDS, Linked, Step
 from memplan.extensions.recompute.states import reruns_of
+from memplan.solvers.core.tables import Reference
+from memplan.solvers.search.control import Control
 
 _ENDLESS = 2**60
 _MOST = 2**50

@@ -11,11 +11,6 @@ from memplan.extensions.networks.order.answer import OrderAnswer, RecomputedPoin
 from memplan.extensions.networks.order.options import OrderOptions
 from memplan.extensions.networks.order.room_inside import with_room_inside
 from memplan.extensions.networks.order.search.solve import bound_unsearched
-from memplan.planner.operations.costs import costs_of
-from memplan.planner.operations.graph import OperationGraph
-from memplan.planner.operations.graph_variants import replaced
-from memplan.planner.operations.order_check import bytes_after
-from memplan.solvers.search.control import Control
 from memplan.extensions.recompute.again import may_run_again
 from memplan.extensions.recompute.away import Away
 from memplan.extensions.recompute.frontier import undominated
@@ -27,6 +22,11 @@ from memplan.extensions.recompute.offload.schedule import MOST_TIME, Chosen, Eff
 from memplan.extensions.recompute.offload.steps import Step, linked
 from memplan.extensions.recompute.search import peak_steps
 from memplan.extensions.recompute.snapshots import LARGEST
+from memplan.planner.operations.costs import costs_of
+from memplan.planner.operations.graph import OperationGraph
+from memplan.planner.operations.graph_variants import replaced
+from memplan.planner.operations.order_check import bytes_after
+from memplan.solvers.search.control import Control
 
 WORK_PER_S = 400_000_000
 _SEARCH_SHARE = 0.6

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from memplan.questions.inputs import PlanAndProblem
 from memplan.extensions.networks.order.answer import RecomputedPoint, TimedStep
-from memplan.planner.errors import InvalidPlanError, OperationsError
-from memplan.planner.model.problem import Problem
-from memplan.solvers.portfolio.solve import solve
-from memplan.solvers.search.control import Control
 from memplan.extensions.recompute.offload.replay import Replayed, check_on_addresses, replayed
 from memplan.extensions.recompute.offload.steps import Linked, Step, runs_of
+from memplan.planner.errors import InvalidPlanError, OperationsError
+from memplan.planner.model.problem import Problem
+from memplan.questions.inputs import PlanAndProblem
+from memplan.solvers.portfolio.solve import solve
+from memplan.solvers.search.control import Control
 
 _PLAN_S = 0.25
 """The time that a plan has at least."""

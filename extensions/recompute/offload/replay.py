@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
 
-from memplan.planner.errors import OperationsError
 from memplan.extensions.recompute.offload.steps import Linked, Step
+from memplan.planner.errors import OperationsError
 
 
 @dataclass

@@ -14,12 +14,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from memplan.planner.model.buffer_table import I64
-from memplan.solvers.core.tables import Reference
-from memplan.solvers.search.control import Control
 from memplan.extensions.recompute.again import Behind
 from memplan.extensions.recompute.core import kernels
 from memplan.extensions.recompute.offload.steps import Kind, Linked, Step
+from memplan.planner.model.buffer_table import I64
+from memplan.solvers.core.tables import Reference
+from memplan.solvers.search.control import Control
 
 MOST_TIME = 2**60
 """The most that all runs of a sequence take together, and all its transfers; above it, nothing is sent."""

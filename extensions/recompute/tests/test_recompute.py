@@ -8,9 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from memplan.extensions.recompute import points
-from memplan.extensions.recompute.clone_check import check_rewriting
-from memplan.extensions.recompute.rewrite import relaxed, rewritten
 
 from memplan import (
     Control,
@@ -25,9 +22,12 @@ from memplan import (
     read_graph,
 )
 from memplan.extensions.networks.order.answer import OrderAnswer
+from memplan.extensions.recompute import points
+from memplan.extensions.recompute.clone_check import check_rewriting
+from memplan.extensions.recompute.rewrite import relaxed, rewritten
+from memplan.extensions.recompute.tests.recompute_oracle import bytes_of_runs, least_extra_cost, least_peak
 from memplan.planner.errors import OperationsError, TimeOverError
 from memplan.planner.operations.costs import costs_of
-from memplan.extensions.recompute.tests.recompute_oracle import bytes_of_runs, least_extra_cost, least_peak
 from tests.support.depth import seeds
 from tests.support.operation_graphs import layered_graph, plain_graph, random_graph, with_pairs
 

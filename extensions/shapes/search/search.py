@@ -23,12 +23,12 @@ from memplan.extensions.shapes.search.stacking import (
     pins_first,
 )
 from memplan.extensions.shapes.search.values import cover, fewest, improved, offsets_alone
-from memplan.planner.errors import TimeOverError, counted
 from memplan.extensions.shapes.symbols.comparing import samples
 from memplan.extensions.shapes.symbols.polynomials import Polynomial
 from memplan.extensions.shapes.symbols.problem import SymbolicProblem
 from memplan.extensions.shapes.symbols.sized import Rows, Sized, compiled
 from memplan.extensions.shapes.symbols.space import Values
+from memplan.planner.errors import TimeOverError, counted
 from memplan.solvers.search.control import Control, silent
 
 _LARGE = 10_000

@@ -17,7 +17,17 @@ from math import isqrt, lcm, prod
 
 import numpy as np
 
-from memplan.extensions.shapes.symbols.polynomials import Key, Monomial, Polynomial, degree, key, minus, names, plus, times
+from memplan.extensions.shapes.symbols.polynomials import (
+    Key,
+    Monomial,
+    Polynomial,
+    degree,
+    key,
+    minus,
+    names,
+    plus,
+    times,
+)
 from memplan.extensions.shapes.symbols.space import Columns, Floor, Positive, Space, Values
 from memplan.extensions.shapes.symbols.tables import Frame, PolynomialTable, settled, to_bernstein
 

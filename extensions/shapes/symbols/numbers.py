@@ -9,11 +9,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Self
 
+from memplan.extensions.shapes.symbols.comparing import Comparer
+from memplan.extensions.shapes.symbols.polynomials import (
+    Polynomial,
+    constant,
+    exact_quotient,
+    minus,
+    number,
+    plus,
+    scaled,
+    times,
+)
+from memplan.extensions.shapes.symbols.space import Space, SymbolRange, Values
 from memplan.planner.errors import FormatError, Option
 from memplan.planner.model.rows import MAX_BYTES
-from memplan.extensions.shapes.symbols.comparing import Comparer
-from memplan.extensions.shapes.symbols.polynomials import Polynomial, constant, exact_quotient, minus, number, plus, scaled, times
-from memplan.extensions.shapes.symbols.space import Space, SymbolRange, Values
 
 _MOST_TERMS = 1_000
 

@@ -6,9 +6,18 @@ import ast
 from collections.abc import Callable, Sequence
 from typing import NoReturn
 
-from memplan.planner.errors import ProblemError, shown
-from memplan.extensions.shapes.symbols.polynomials import Polynomial, constant, minus, number, plus, power, scaled, times
+from memplan.extensions.shapes.symbols.polynomials import (
+    Polynomial,
+    constant,
+    minus,
+    number,
+    plus,
+    power,
+    scaled,
+    times,
+)
 from memplan.extensions.shapes.symbols.space import Space
+from memplan.planner.errors import ProblemError, shown
 
 MOST_CHARACTERS = 10_000
 MOST_POWER = 16

@@ -11,13 +11,13 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from memplan.planner.errors import ProblemError, shown
-from memplan.planner.model.rows import MAX_BYTES
 from memplan.extensions.shapes.symbols.comparing import Comparer, samples
 from memplan.extensions.shapes.symbols.polynomials import Key, Polynomial, key, minus, plus
 from memplan.extensions.shapes.symbols.problem import SymbolicProblem, where
 from memplan.extensions.shapes.symbols.reading import read
 from memplan.extensions.shapes.symbols.space import Space, Values
+from memplan.planner.errors import ProblemError, shown
+from memplan.planner.model.rows import MAX_BYTES
 
 Rows = NDArray[np.int64]
 """Sizes or offsets: a row a buffer, a column a value of the symbols."""

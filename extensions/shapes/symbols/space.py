@@ -10,8 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from memplan.planner.errors import ProblemError
-from memplan.planner.model.rows import MAX_BYTES, Value
 from memplan.extensions.shapes.symbols.polynomials import (
     Key,
     Polynomial,
@@ -24,6 +22,8 @@ from memplan.extensions.shapes.symbols.polynomials import (
     scaled,
     variable,
 )
+from memplan.planner.errors import ProblemError
+from memplan.planner.model.rows import MAX_BYTES, Value
 
 Values = Mapping[str, int]
 """A value of each symbol."""

@@ -15,7 +15,6 @@ import pytest
 from lab.shapes import faults_of_limits
 from lab.symbolic_certificates import said_of
 from memplan.api.cli.main import main
-from memplan.questions.capability import Control
 from memplan.extensions.shapes.limits import ShapesLimits
 from memplan.extensions.shapes.offset_programs import Evaluator, OffsetPrograms
 from memplan.extensions.shapes.search import certificate, search
@@ -29,11 +28,12 @@ from memplan.extensions.shapes.shapes import (
     shapes,
 )
 from memplan.extensions.shapes.symbolic_input import EXAMPLE
-from memplan.planner.errors import OptionError, TimeOverError
 from memplan.extensions.shapes.symbols.comparing import samples
 from memplan.extensions.shapes.symbols.problem import SymbolicProblem
 from memplan.extensions.shapes.symbols.sized import compiled
 from memplan.extensions.shapes.symbols.space import SymbolRange
+from memplan.planner.errors import OptionError, TimeOverError
+from memplan.questions.capability import Control
 from tests.support.symbolic import drawn_problem
 
 GCC = ("gcc", "-std=c99", "-O1", "-shared", "-fPIC")

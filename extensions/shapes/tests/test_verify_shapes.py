@@ -15,6 +15,7 @@ from lab.symbolic_certificates import said_of
 from memplan.extensions.shapes.offset_programs import Evaluator, OffsetPrograms
 from memplan.extensions.shapes.shapes import ShapesOptions, shapes
 from memplan.extensions.shapes.symbolic_input import EXAMPLE
+from memplan.extensions.shapes.symbols.problem import SymbolicProblem
 from memplan.extensions.shapes.verify_programs import value_of
 from memplan.extensions.shapes.verify_shapes import (
     SymbolicOffsets,
@@ -24,7 +25,6 @@ from memplan.extensions.shapes.verify_shapes import (
 from memplan.planner.errors import PlanError, ProblemError
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
-from memplan.extensions.shapes.symbols.problem import SymbolicProblem
 from memplan.planner.verify.verifier import verify
 from memplan.solvers.portfolio.solve import solve
 from tests.support.symbolic import at_value, drawn_problem, drawn_with_rules, every_value

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from random import Random
 
 import numpy as np
+
 from memplan.extensions.prices.core.kernels import NEVER
 from memplan.extensions.prices.pieces import Piece, pools_of, suits, whole_offsets
-
 from memplan.planner.instance.compile import compile_problem, lift
 from memplan.planner.model.buffer_table import I64, column
 from memplan.planner.model.problem import Problem

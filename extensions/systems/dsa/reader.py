@@ -22,10 +22,10 @@ from itertools import combinations
 from typing import Any
 
 from memplan.planner.errors import FormatError, shown
-from memplan.planner.formats.memplan_json import parse
-from memplan.planner.model.problem import Problem
 from memplan.planner.foreign.imported import Imported, refuse_dims
 from memplan.planner.foreign.model_options import ModelOptions
+from memplan.planner.formats.memplan_json import parse
+from memplan.planner.model.problem import Problem
 
 Row = Mapping[str, Any]
 Pairs = list[tuple[int, int]]

@@ -11,9 +11,9 @@ from typing import Annotated, Any, TypeVar
 from pydantic import BeforeValidator, Field, ValidationError
 from pydantic_core import from_json
 
+from memplan.extensions.shapes.symbols.space import SymbolRange
 from memplan.planner.errors import FormatError, sentences, shown
 from memplan.planner.model.rows import MAX_BYTES, Alignment, Bytes, Name, WireValue, as_tuple
-from memplan.extensions.shapes.symbols.space import SymbolRange
 
 _CONFIRMING = 1
 """The number of graphs beyond those that determine a polynomial, which it must also match."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from memplan.extensions.systems.online import FreeBlocks, place_online
 from memplan.planner.model.problem import Problem
 from memplan.solvers.reference.tensors import Placed, StopCheck
-from memplan.extensions.systems.online import FreeBlocks, place_online
 
 ALIGNMENT = 32
 """The bytes that its CPU backend rounds sizes and offsets to."""

@@ -18,7 +18,11 @@ SYSTEM = System(
     files="graphs that `graph_json.h` writes",
     readers=(
         FileReader(
-            "ggml", is_ggml, "memplan.extensions.systems.ggml.reader", has_symbols=True, planner="reference:ggml-allocator"
+            "ggml",
+            is_ggml,
+            "memplan.extensions.systems.ggml.reader",
+            has_symbols=True,
+            planner="reference:ggml-allocator",
         ),
     ),
     planners=(

@@ -15,10 +15,10 @@ from __future__ import annotations
 from typing import Any
 
 from memplan.planner.errors import FormatError
-from memplan.planner.formats.memplan_json import parse
-from memplan.planner.model.problem import Problem
 from memplan.planner.foreign.imported import Imported, refuse_dims
 from memplan.planner.foreign.model_options import ModelOptions
+from memplan.planner.formats.memplan_json import parse
+from memplan.planner.model.problem import Problem
 
 
 def read(data: bytes, options: ModelOptions) -> Imported:

@@ -16,9 +16,9 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from memplan.planner.errors import FormatError, shown
-from memplan.planner.model.finding import MAX_LISTED
 from memplan.planner.foreign.imported import Imported, plan_of, problem_of, refuse_dims, size_of
 from memplan.planner.foreign.model_options import ModelOptions
+from memplan.planner.model.finding import MAX_LISTED
 
 ALIGNMENT = 64
 _NAME = r"%[\w$.-]+"

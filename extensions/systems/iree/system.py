@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from memplan.planner.systems import FileReader, System
 from memplan.planner.foreign.recognition import NEAR, begins_as_mlir
+from memplan.planner.systems import FileReader, System
 
 
 def is_iree(data: bytes) -> bool:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from memplan.extensions.systems.online import FreeBlocks, place_online
 from memplan.planner.model.problem import Problem
 from memplan.planner.systems import ReferencePlanner, System
 from memplan.solvers.reference.tensors import Placed, StopCheck
-from memplan.extensions.systems.online import FreeBlocks, place_online
 
 _ALIGNMENT = 256
 

@@ -6,10 +6,10 @@ optimized_v3_planner.cpp, `planLayout`.
 
 from __future__ import annotations
 
-from memplan.planner.model.problem import Problem
-from memplan.solvers.reference.tensors import Placed, StopCheck, Tensor
 from memplan.extensions.systems.by_size import sized
 from memplan.extensions.systems.std_sort import std_sorted
+from memplan.planner.model.problem import Problem
+from memplan.solvers.reference.tensors import Placed, StopCheck, Tensor
 
 Row = tuple[int, Tensor]
 """A tensor with its rounded size."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from memplan.extensions.systems.by_size import place_in_gaps, sized
+from memplan.extensions.systems.std_sort import std_sorted
 from memplan.planner.model.problem import Problem
 from memplan.planner.systems import ReferencePlanner, System
 from memplan.solvers.reference.tensors import Placed, StopCheck
-from memplan.extensions.systems.by_size import place_in_gaps, sized
-from memplan.extensions.systems.std_sort import std_sorted
 
 _SOURCE = "openvinotoolkit/openvino 138a71f0, src/inference/dev_api/openvino/runtime/memory_solver.hpp"
 

@@ -18,14 +18,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
 
+from memplan.extensions.systems.stablehlo.mlir import COMMENT, Statement, Statements, inside
+from memplan.extensions.systems.stablehlo.text import HloType
 from memplan.planner.errors import FormatError, shown
-from memplan.planner.model.intervals import merged
-from memplan.planner.model.problem import Pool
 from memplan.planner.foreign.draft import OperationsDraft, Uses
 from memplan.planner.foreign.imported import Imported, refuse_dims, sized
 from memplan.planner.foreign.model_options import ModelOptions
-from memplan.extensions.systems.stablehlo.mlir import COMMENT, Statement, Statements, inside
-from memplan.extensions.systems.stablehlo.text import HloType
+from memplan.planner.model.intervals import merged
+from memplan.planner.model.problem import Pool
 
 _DUMP = re.compile(r"^// -----// IR Dump [^\n]*", re.MULTILINE)
 _NAME = r"%[\w$.-]+"

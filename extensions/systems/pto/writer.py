@@ -6,13 +6,13 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 
-from memplan.planner.errors import FormatError, InvalidPlanError, shown
-from memplan.planner.verify.verifier import verify
-from memplan.planner.foreign.layout import VerifiedLayout
-from memplan.planner.foreign.model_options import ModelOptions
 from memplan.extensions.systems.pto.reader import homes_of_tiles, last_dump, read
 from memplan.extensions.systems.pto.system import is_pto
 from memplan.extensions.systems.stablehlo.mlir import COMMENT
+from memplan.planner.errors import FormatError, InvalidPlanError, shown
+from memplan.planner.foreign.layout import VerifiedLayout
+from memplan.planner.foreign.model_options import ModelOptions
+from memplan.planner.verify.verifier import verify
 
 _PLACE = re.compile(
     r'func\.func[^@{\n]{0,200}@(?P<kernel>"[^"]*"|[\w.$-]+)'

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from memplan.planner.errors import FormatError
 from memplan.extensions.shapes.symbols.numbers import largest, least
 from memplan.extensions.systems.stablehlo.text import Array, HloOperation
+from memplan.planner.errors import FormatError
 
 
 class UnknownNumber:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from memplan.planner.systems import FileReader, System
 from memplan.planner.foreign.recognition import NEAR, begins_as_mlir
+from memplan.planner.systems import FileReader, System
 
 
 def is_stablehlo(data: bytes) -> bool:

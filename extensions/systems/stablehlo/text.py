@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from memplan.planner.errors import FormatError, shown
 from memplan.extensions.systems.stablehlo.mlir import COMMENT, NAME, Statement, Statements, inside, marks_of, split
+from memplan.planner.errors import FormatError, shown
 
 Array = NDArray[Any]
 _HEAD = re.compile(rf'(?:({NAME}(?:\s*,\s*{NAME})*)\s*=\s*)?"?([a-z_][\w$]*(?:\.[\w$]+)*)"?')

@@ -11,17 +11,17 @@ from typing import TypeVar
 from memplan.extensions.networks.order.answer import OrderAnswer
 from memplan.extensions.networks.order.options import OrderOptions
 from memplan.extensions.networks.order.order import order
-from memplan.questions.plan.plan import PlanOptions, plan
-from memplan.questions.reading import ReadOptions
 from memplan.planner.errors import InputError
-from memplan.planner.liveness.ordered import problem_of_order
-from memplan.planner.model.plan import Plan
-from memplan.planner.model.problem import Problem
-from memplan.planner.operations.graph import OperationGraph
 from memplan.planner.foreign.imported import Imported
 from memplan.planner.foreign.model_graph import graph_of_imported, is_graph, read_model_graph
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.foreign.reading import detect, read_model, read_problem
+from memplan.planner.liveness.ordered import problem_of_order
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
+from memplan.planner.operations.graph import OperationGraph
+from memplan.questions.plan.plan import PlanOptions, plan
+from memplan.questions.reading import ReadOptions
 
 SECONDS = 2.0
 PROVED = "optimal"

@@ -10,33 +10,33 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from memplan.questions.capability import Control
 from memplan.extensions.cascade.cascade import CascadeOptions, cascade
+from memplan.extensions.networks.order.answer import OrderAnswer
+from memplan.extensions.networks.order.options import OrderOptions
+from memplan.extensions.networks.order.order import order
+from memplan.extensions.networks.order.reordering import reorder
+from memplan.extensions.networks.order.search.regions import permuted
+from memplan.extensions.systems.tests.asked_file import PROVED, SECONDS, AskedFile, graph_peak, live_peak
+from memplan.planner import formats
+from memplan.planner.errors import InputError
+from memplan.planner.foreign.model_options import ModelOptions
+from memplan.planner.foreign.program_names import program_names
+from memplan.planner.foreign.reading import detect, read_model
+from memplan.planner.foreign.writing import write_reordered
+from memplan.planner.instance.audit import verify
+from memplan.planner.liveness import problem_of
+from memplan.planner.operations.graph import OperationGraph, graph_from, write_graph
+from memplan.planner.operations.operations import Operations, operations_from
+from memplan.planner.systems import file_readers, system_of
+from memplan.questions.capability import Control
 from memplan.questions.check.check import CheckOptions, check
 from memplan.questions.compare.compare import CompareOptions, compare
 from memplan.questions.convert.convert import convert
 from memplan.questions.convert.options import ConvertOptions
 from memplan.questions.explain.explain import explain
 from memplan.questions.explain.values import ExplainOptions
-from memplan.extensions.networks.order.answer import OrderAnswer
-from memplan.extensions.networks.order.options import OrderOptions
-from memplan.extensions.networks.order.order import order
-from memplan.extensions.networks.order.reordering import reorder
-from memplan.extensions.networks.order.search.regions import permuted
 from memplan.questions.plan.plan import PlanOptions, plan
 from memplan.questions.reading import Reader
-from memplan.planner import formats
-from memplan.planner.errors import InputError
-from memplan.planner.instance.audit import verify
-from memplan.planner.liveness import problem_of
-from memplan.planner.operations.graph import OperationGraph, graph_from, write_graph
-from memplan.planner.operations.operations import Operations, operations_from
-from memplan.planner.systems import file_readers, system_of
-from memplan.planner.foreign.model_options import ModelOptions
-from memplan.planner.foreign.program_names import program_names
-from memplan.planner.foreign.reading import detect, read_model
-from memplan.planner.foreign.writing import write_reordered
-from memplan.extensions.systems.tests.asked_file import PROVED, SECONDS, AskedFile, graph_peak, live_peak
 
 
 def violations(

@@ -11,11 +11,11 @@ from math import inf
 from typing import Any
 from unittest.mock import patch
 
+from memplan.extensions.systems.tests.answer_schemas import unlike_schema
+from memplan.planner.errors import InputError, MemplanError, TimeOverError
 from memplan.questions.capability import Capability, Control
 from memplan.questions.capability.wire import read_body_options, read_question
-from memplan.planner.errors import InputError, MemplanError, TimeOverError
 from memplan.solvers.search.control import Deadline, silent
-from memplan.extensions.systems.tests.answer_schemas import unlike_schema
 
 LATER = 1e6
 """The seconds by which the remaining time is reduced when a clock ends a call."""

@@ -7,16 +7,16 @@ from itertools import chain
 
 import pytest
 
-from memplan.questions.explain.explain import explain
-from memplan.questions.explain.values import ExplainOptions
-from memplan.questions.reading import Reader
-from memplan.planner.errors import InputError
-from memplan.planner.foreign.model_graph import graph_of_imported
-from memplan.planner.foreign.reading import read_model
 from memplan.extensions.systems.tests import foreign_files
 from memplan.extensions.systems.tests.drawn_files import FORMATS, drawn_file
 from memplan.extensions.systems.tests.drawn_models import draw, live_peak
 from memplan.extensions.systems.tests.file_invariants import violations
+from memplan.planner.errors import InputError
+from memplan.planner.foreign.model_graph import graph_of_imported
+from memplan.planner.foreign.reading import read_model
+from memplan.questions.explain.explain import explain
+from memplan.questions.explain.values import ExplainOptions
+from memplan.questions.reading import Reader
 from tests.support.depth import seeds
 
 FILES = dict(chain(foreign_files.files(), foreign_files.models()))

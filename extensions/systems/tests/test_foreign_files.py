@@ -6,11 +6,11 @@ from contextlib import suppress
 
 import pytest
 
-from memplan.questions.reading import Reader
+from memplan.extensions.systems.tests.foreign_files import files
 from memplan.planner.errors import FormatError, InputError
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
-from memplan.extensions.systems.tests.foreign_files import files
+from memplan.questions.reading import Reader
 
 READ: dict[str, tuple[int, int | None, bool | None]] = {
     "choice.tflite": (9, None, None),

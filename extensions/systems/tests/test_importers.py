@@ -6,22 +6,22 @@ import json
 from pathlib import Path
 
 import pytest
-from memplan.extensions.systems.xla.module import read_module
 
 import memplan
 from lab.fuzz_importers import SEEDS, broken, outcome
 from memplan.api.cli.main import main
-from memplan.planner import formats
-from memplan.planner.errors import FormatError, ProblemError, ReaderFaultError, shown
-from memplan.planner.instance.compile import MOST_CELLS, compile_problem
-from memplan.planner.model.problem import Problem
-from memplan.planner.systems import FileReader, file_readers
-from memplan.planner.foreign.model_options import ModelOptions
-from memplan.planner.foreign.reading import detect, read_model, read_problem
 from memplan.extensions.models.tests.tflite_files import model, operator, subgraph, tensor
 from memplan.extensions.systems.tests.failing_reader import FAULTS
 from memplan.extensions.systems.tests.foreign_files import relax
 from memplan.extensions.systems.tests.protobuf_files import field, message, varint
+from memplan.extensions.systems.xla.module import read_module
+from memplan.planner import formats
+from memplan.planner.errors import FormatError, ProblemError, ReaderFaultError, shown
+from memplan.planner.foreign.model_options import ModelOptions
+from memplan.planner.foreign.reading import detect, read_model, read_problem
+from memplan.planner.instance.compile import MOST_CELLS, compile_problem
+from memplan.planner.model.problem import Problem
+from memplan.planner.systems import FileReader, file_readers
 from tests.support.depth import seeds
 from tests.support.dump_files import recorded
 
@@ -86,7 +86,9 @@ SENTENCES = {
 def test_every_failure_of_a_reader_states_whether_the_file_or_memplan_is_at_fault(
     fault: bytes, later: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    failing = FileReader("failing", lambda data: data.startswith(b"fault:"), "memplan.extensions.systems.tests.failing_reader")
+    failing = FileReader(
+        "failing", lambda data: data.startswith(b"fault:"), "memplan.extensions.systems.tests.failing_reader"
+    )
     monkeypatch.setitem(file_readers(), "failing", failing)
     file = tmp_path / "model"
     file.write_bytes(fault + later)
@@ -103,7 +105,10 @@ def test_a_reader_that_fails_does_not_stop_the_check_of_other_models_in_the_fold
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     failing = FileReader(
-        "failing", lambda data: data.startswith(b"fault:"), "memplan.extensions.systems.tests.failing_reader", suffixes=(".bad",)
+        "failing",
+        lambda data: data.startswith(b"fault:"),
+        "memplan.extensions.systems.tests.failing_reader",
+        suffixes=(".bad",),
     )
     monkeypatch.setitem(file_readers(), "failing", failing)
     (tmp_path / "a.bad").write_bytes(b"fault:key")

@@ -13,13 +13,13 @@ import pytest
 
 from lab import sound_plans
 from memplan import read_problem
+from memplan.extensions.models.tests import tflite_networks
 from memplan.planner.errors import InputError
-from memplan.planner.verify.verifier import verify
-from memplan.solvers.portfolio.solve import solve
 from memplan.planner.foreign.imported import Imported
 from memplan.planner.foreign.program_names import names_in, names_read
 from memplan.planner.foreign.reading import detect, read_model
-from memplan.extensions.models.tests import tflite_networks
+from memplan.planner.verify.verifier import verify
+from memplan.solvers.portfolio.solve import solve
 
 TESTS = Path(__file__).parents[3] / "tests"
 

@@ -13,9 +13,9 @@ import pytest
 from integrations import edit
 from integrations.tables import PAGE, page
 from memplan.api.cli.main import main
+from memplan.extensions.systems.tests.planner_inputs import planner_input
 from memplan.planner.model.problem import Problem
 from memplan.planner.systems import reference_planners
-from memplan.extensions.systems.tests.planner_inputs import planner_input
 
 CHECK = Path(__file__).parents[3] / "integrations" / "check"
 WRONG = sorted((CHECK / "wrong").glob("*.csv"))

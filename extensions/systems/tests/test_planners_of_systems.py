@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from memplan.extensions.systems.tests.planner_inputs import Row, digest, planner_input
 from memplan.planner.model.problem import Problem
 from memplan.planner.systems import reference_planners
 from memplan.solvers.portfolio.solve import solve
-from memplan.extensions.systems.tests.planner_inputs import Row, digest, planner_input
 
 
 @pytest.mark.parametrize(

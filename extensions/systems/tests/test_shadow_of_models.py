@@ -8,6 +8,9 @@ from typing import Any
 import pytest
 
 from lab.fuzz_importers import SEEDS
+from memplan.planner.foreign.imported import Imported
+from memplan.planner.foreign.model_options import ModelOptions, Views
+from memplan.planner.foreign.reading import read_as
 from memplan.planner.liveness.shadow import shadow
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
@@ -15,9 +18,6 @@ from memplan.planner.model.rows import Buffer
 from memplan.planner.operations.operations import Operations
 from memplan.planner.verify.verifier import verify
 from memplan.solvers.portfolio.solve import solve
-from memplan.planner.foreign.imported import Imported
-from memplan.planner.foreign.model_options import ModelOptions, Views
-from memplan.planner.foreign.reading import read_as
 
 TELL_OPERATIONS = (
     "tflite",

@@ -9,13 +9,13 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from packages.tile.tests.small_schedules import drawn_schedule
 
 from lab import stops
 from lab.stops import HERE, Tally, contradicted, drawn, stopped_here
-from memplan.questions.capability.registry import CAPABILITIES
 from memplan.extensions.systems.tests import stopping
 from memplan.extensions.systems.tests.stopping import Asks, stopped
-from packages.tile.tests.small_schedules import drawn_schedule
+from memplan.questions.capability.registry import CAPABILITIES
 from tests.support.depth import seeds
 from tests.support.small_problems import small_problems
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 
+from memplan.extensions.systems.online import place_online
 from memplan.planner.model.problem import Problem
 from memplan.planner.systems import ReferencePlanner, System
 from memplan.solvers.reference.tensors import Placed, StopCheck, aligned, granule, tensors
-from memplan.extensions.systems.online import place_online
 
 _BLOCK = 256
 _LEVELS = 6

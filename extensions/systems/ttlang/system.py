@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from memplan.extensions.systems.by_size import place_in_gaps, sized
 from memplan.planner.model.problem import Problem
 from memplan.planner.systems import ReferencePlanner, System
 from memplan.solvers.reference.tensors import Placed, StopCheck
-from memplan.extensions.systems.by_size import place_in_gaps, sized
 
 
 def plan(problem: Problem, seed: int, stop_check: StopCheck) -> Placed:

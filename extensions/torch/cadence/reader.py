@@ -16,13 +16,13 @@ from typing import Annotated
 from pydantic import BeforeValidator, Field, ValidationError, model_validator
 
 from memplan.planner.errors import FormatError, broken, sentences
+from memplan.planner.foreign.imported import Imported, aligned, refuse_dims
+from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.formats.memplan_json import parse
 from memplan.planner.model.buffer_table import BufferTable
 from memplan.planner.model.problem import ADDRESS_SPACE, Pool, Problem
 from memplan.planner.model.problem_fields import Buffers
 from memplan.planner.model.rows import Alignment, Bytes, Name, WireValue, as_tuple
-from memplan.planner.foreign.imported import Imported, aligned, refuse_dims
-from memplan.planner.foreign.model_options import ModelOptions
 
 Size = Annotated[int, Field(ge=0, lt=ADDRESS_SPACE)]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from memplan.planner.systems import ANY, FileReader, ReferencePlanner, System
 from memplan.planner.foreign.recognition import JSON
+from memplan.planner.systems import ANY, FileReader, ReferencePlanner, System
 
 _SOURCE = "pytorch/executorch v1.5.1, backends/cadence/aot/memory_planning.py"
 _CAN = ANY | {"pools", "pins", "relative"}

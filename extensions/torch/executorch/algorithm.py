@@ -17,11 +17,19 @@ from itertools import zip_longest
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from memplan.planner.model.plan import Plan
-from memplan.planner.model.problem import Problem
 from memplan.extensions.torch.executorch.arenas import arenas_of, move_apart, overwritten
 from memplan.extensions.torch.executorch.source import HERE, NoPlanError, ServiceAwayError, Source
-from memplan.extensions.torch.executorch.specs import Place, Spec, SpecPlacements, SpecsRequest, placed, pose, request_of
+from memplan.extensions.torch.executorch.specs import (
+    Place,
+    Spec,
+    SpecPlacements,
+    SpecsRequest,
+    placed,
+    pose,
+    request_of,
+)
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
 
 __all__ = ["MemplanAlgorithm", "OverwrittenWarning", "OwnPlannerWarning", "Planned", "Source"]
 

@@ -14,8 +14,8 @@ from bisect import bisect_left, insort
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 
-from memplan.planner.errors import MemplanError
 from memplan.extensions.torch.files.allocator_settings import ROUNDING, AllocatorSettings
+from memplan.planner.errors import MemplanError
 
 MIB = 1 << 20
 SMALL, SMALL_SEGMENT = MIB, 2 * MIB

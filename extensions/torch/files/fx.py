@@ -14,12 +14,12 @@ from dataclasses import replace
 from math import prod
 from typing import Any
 
+from memplan.extensions.torch.files.facts import draws, node_facts, value_facts
 from memplan.planner.errors import FormatError, shown
-from memplan.planner.model.finding import MAX_LISTED, Finding
 from memplan.planner.foreign.draft import Kind, OperationsDraft
 from memplan.planner.foreign.imported import Imported, ViewFacts, sized
 from memplan.planner.foreign.model_options import ModelOptions
-from memplan.extensions.torch.files.facts import draws, node_facts, value_facts
+from memplan.planner.model.finding import MAX_LISTED, Finding
 
 ALIGNMENT = 64
 _IN_PLACE_OF_MODEL = ("PARAMETER", "BUFFER", "CONSTANT_TENSOR")

@@ -9,9 +9,9 @@ from functools import reduce
 from math import prod
 from typing import Any
 
+from memplan.extensions.shapes.symbols.numbers import largest, least
 from memplan.planner.errors import FormatError, shown
 from memplan.planner.model.rows import MAX_BYTES
-from memplan.extensions.shapes.symbols.numbers import largest, least
 
 _LARGEST_POWER = 16
 _COMPUTED: Mapping[str, Callable[[int, int], int]] = {

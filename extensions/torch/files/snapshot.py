@@ -21,11 +21,11 @@ from dataclasses import replace
 from itertools import accumulate
 from typing import Any, NoReturn
 
+from memplan.extensions.torch.files.allocator_settings import ROUNDING, settings_of_snapshot
+from memplan.extensions.torch.files.storages import Segment, StepMemory, Storage
 from memplan.planner.errors import FormatError, shown
 from memplan.planner.foreign.imported import Imported, plan_of, problem_of, refuse_dims, size_of
 from memplan.planner.foreign.model_options import ModelOptions
-from memplan.extensions.torch.files.allocator_settings import ROUNDING, settings_of_snapshot
-from memplan.extensions.torch.files.storages import Segment, StepMemory, Storage
 
 _FREED = ("free_completed", "free")
 _CHANGES = {"segment_alloc": 1, "segment_map": 1, "segment_free": -1, "segment_unmap": -1}

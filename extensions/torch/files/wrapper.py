@@ -15,12 +15,12 @@ import ast
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from memplan.extensions.torch.files.wrapper_storages import WrapperBuffer, WrapperStorages
 from memplan.planner.errors import FormatError, OptionError, shown
-from memplan.planner.model.finding import Finding
-from memplan.planner.model.problem import Problem
 from memplan.planner.foreign.imported import Imported, OpenSizesError, plan_of, refuse_dims, size_of
 from memplan.planner.foreign.model_options import ModelOptions
-from memplan.extensions.torch.files.wrapper_storages import WrapperBuffer, WrapperStorages
+from memplan.planner.model.finding import Finding
+from memplan.planner.model.problem import Problem
 
 _PARTITION = "partition_"
 

@@ -14,18 +14,25 @@ from typing import Any
 from pydantic import Field
 from pydantic.json_schema import SkipJsonSchema
 
-from memplan.questions.capability import Answer
-from memplan.questions.reading import validated
+from memplan.extensions.torch.files.snapshot import graph_name, lifetime, steps_of
+from memplan.extensions.torch.files.storages import ROLES, StepMemory, Storage
+from memplan.extensions.torch.inside.demand import (
+    Simulation,
+    has_products,
+    live_peak_of,
+    problem_of,
+    simulate,
+    unsure_operators,
+)
+from memplan.extensions.torch.inside.device import APART, FitsOptions
 from memplan.planner.model.application import Application
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import Buffer
 from memplan.planner.model.sizes import size_text
+from memplan.questions.capability import Answer
+from memplan.questions.reading import validated
 from memplan.solvers.portfolio.solve import solve
-from memplan.extensions.torch.files.snapshot import graph_name, lifetime, steps_of
-from memplan.extensions.torch.files.storages import ROLES, StepMemory, Storage
-from memplan.extensions.torch.inside.demand import Simulation, has_products, live_peak_of, problem_of, simulate, unsure_operators
-from memplan.extensions.torch.inside.device import APART, FitsOptions
 
 _MOST_GROUPS = 12
 

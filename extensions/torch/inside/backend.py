@@ -16,14 +16,9 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from memplan.questions.capability import CapabilityOptions
 from memplan.extensions.networks.order.options import OrderOptions
 from memplan.extensions.networks.order.order import order
 from memplan.extensions.networks.order.search.solve import order_operations
-from memplan.questions.reading import validated
-from memplan.planner.errors import FormatError
-from memplan.planner.model.sizes import Size
-from memplan.planner.operations.graph import GraphOperation, OperationGraph
 from memplan.extensions.torch.files.fx import values_of
 from memplan.extensions.torch.inside.graphs import ModuleGraph, flops_of, graph_of
 from memplan.extensions.torch.inside.needs import (
@@ -37,6 +32,11 @@ from memplan.extensions.torch.inside.needs import (
 )
 from memplan.extensions.torch.inside.passes import reordered, with_clones, with_order
 from memplan.extensions.torch.inside.tracing import interpreted
+from memplan.planner.errors import FormatError
+from memplan.planner.model.sizes import Size
+from memplan.planner.operations.graph import GraphOperation, OperationGraph
+from memplan.questions.capability import CapabilityOptions
+from memplan.questions.reading import validated
 
 _TIME_LIMIT_S = 5.0
 _LOWER = 0.98

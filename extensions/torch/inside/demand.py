@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from memplan.extensions.torch.files.caching_allocator import Block, CachingAllocator, OutOfMemoryError
+from memplan.extensions.torch.files.snapshot import lifetime, pools_of
+from memplan.extensions.torch.files.storages import StepMemory
+from memplan.extensions.torch.inside.device import FitsOptions
 from memplan.planner.model.intervals import merged
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.problem_fields import Pool
 from memplan.planner.model.rows import Buffer
 from memplan.planner.model.sizes import size_text
 from memplan.solvers.portfolio.solve import solve
-from memplan.extensions.torch.files.caching_allocator import Block, CachingAllocator, OutOfMemoryError
-from memplan.extensions.torch.files.snapshot import lifetime, pools_of
-from memplan.extensions.torch.files.storages import StepMemory
-from memplan.extensions.torch.inside.device import FitsOptions
 
 _PRODUCTS = ("aten.mm", "aten.addmm", "aten.bmm", "aten.baddbmm")
 _TRY_S = 2.0

@@ -7,10 +7,10 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field
 
-from memplan.questions.capability import CapabilityOptions
-from memplan.planner.model.sizes import Size
 from memplan.extensions.torch.files.allocator_settings import ROUNDING, AllocatorSettings, settings_of
 from memplan.extensions.torch.files.storages import StepMemory, Storage
+from memplan.planner.model.sizes import Size
+from memplan.questions.capability import CapabilityOptions
 
 CUBLAS = (2 * 4096 + 8 * 16) << 10
 """The workspace of cuBLAS, from its first product on; 32 MiB on devices of compute capability 9."""

@@ -12,15 +12,15 @@ from typing import Any
 
 import torch
 
-from memplan.questions.reading import validated
-from memplan.files import named
-from memplan.planner.errors import InputError, OptionError, shown
 from memplan.extensions.torch.files.snapshot import steps_of
 from memplan.extensions.torch.inside.answer import FitsAnswer, compared, judged
 from memplan.extensions.torch.inside.demand import is_within, unsure_operators
 from memplan.extensions.torch.inside.device import FitsOptions
 from memplan.extensions.torch.inside.step import TorchStep
 from memplan.extensions.torch.inside.ways import sizes_of, ways
+from memplan.files import named
+from memplan.planner.errors import InputError, OptionError, shown
+from memplan.questions.reading import validated
 
 _FIELDS = ("model", "inputs", "loss", "targets", "optimizer")
 

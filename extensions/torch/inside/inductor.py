@@ -12,15 +12,15 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from memplan.questions.capability import Control
 from memplan.extensions.shapes.search.certificate import within
 from memplan.extensions.shapes.search.search import Planned, planned
 from memplan.extensions.shapes.shapes import ShapesOptions
-from memplan.planner.errors import InputError
 from memplan.extensions.shapes.symbols.comparing import samples
 from memplan.extensions.shapes.symbols.problem import SymbolicBuffer, SymbolicProblem
 from memplan.extensions.shapes.symbols.reading import read
 from memplan.extensions.shapes.symbols.space import SymbolRange
+from memplan.planner.errors import InputError
+from memplan.questions.capability import Control
 
 MOST_PARTS = 20_000
 """The most terms of all offsets, written out; what inductor writes repeats those of the offsets beneath."""

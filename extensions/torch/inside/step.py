@@ -20,9 +20,9 @@ from torch.utils._python_dispatch import _get_current_dispatch_mode
 from torch.utils._pytree import tree_leaves, tree_map_only
 from torch.utils.checkpoint import checkpoint
 
-from memplan.planner.errors import InputError, OptionError, shown
 from memplan.extensions.torch.inside.recording import Recording
 from memplan.extensions.torch.inside.tracing import interpreted
+from memplan.planner.errors import InputError, OptionError, shown
 
 OPTIMIZERS: dict[str, Callable[..., Any]] = {
     "sgd": partial(torch.optim.SGD, lr=0.01),

@@ -10,9 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import lcm
 
+from memplan.extensions.tvm.files.relay_tokens import FreeTokens, Token
 from memplan.planner.model.problem import Problem
 from memplan.solvers.reference.tensors import Placed, StopCheck, Tensor, aligned, step, tensors
-from memplan.extensions.tvm.files.relay_tokens import FreeTokens, Token
 
 
 @dataclass(eq=False)

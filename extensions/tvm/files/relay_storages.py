@@ -14,11 +14,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
 
+from memplan.extensions.tvm.files.relay_tokens import FreeTextures, FreeTokens, Token
 from memplan.planner.errors import OperationsError, path_of, shown
 from memplan.planner.model.rows import PoolNames
 from memplan.planner.operations.operations import DeclaredBuffer, Function, Operations
 from memplan.planner.operations.statements import Alloc, Free, Operation
-from memplan.extensions.tvm.files.relay_tokens import FreeTextures, FreeTokens, Token
 
 _SCOPES = ("global.texture", "global.texture-nhwc", "global.texture-weight")
 

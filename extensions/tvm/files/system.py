@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from memplan.planner.systems import ANY, FileReader, ReferencePlanner, System
 from memplan.planner.foreign.recognition import JSON, NEAR
+from memplan.planner.systems import ANY, FileReader, ReferencePlanner, System
 
 _GRAPH = re.compile(JSON % rb"nodes|arg_nodes|heads|node_row_ptr")
 _SCRIPTS = (b"# from tvm", b"from tvm", b"import tvm", b"@I.ir_module", b"@R.function")

@@ -10,12 +10,12 @@ import pytest
 pytest.importorskip("tvm.relax", reason="needs the extra tvm")
 
 import tvm
-from memplan.extensions.tvm.lift import temporaries
-from memplan.extensions.tvm.tensors import AllocatedTensor, Lifetimes
 from relax_modules import BRANCHES, CONVOLUTIONS, TARGET, chain, module_of, padded, ready
 from tvm import relax, tirx, topi
 
 from memplan import Buffer, Placement, Plan, Pool, Problem, verify
+from memplan.extensions.tvm.lift import temporaries
+from memplan.extensions.tvm.tensors import AllocatedTensor, Lifetimes
 from memplan.planner.model.placement_table import PlacementTable
 from memplan.tvm import LiftWorkspaces, PlanMemory, PlannedFunction, PoolInfo
 

@@ -12,13 +12,13 @@ import pytest
 
 pytest.importorskip("tvm.relax", reason="needs the extra tvm")
 
-from memplan.extensions.tvm import passes, places
-from memplan.extensions.tvm.places import ALIGNMENT, StoragePlaces, checked, place_in_pools
-from memplan.extensions.tvm.tensors import AllocatedTensor, Lifetimes
 from relax_modules import chain, draw, module_of, outputs, ready
 from tvm import relax, tirx
 
 import memplan.tvm
+from memplan.extensions.tvm import passes, places
+from memplan.extensions.tvm.places import ALIGNMENT, StoragePlaces, checked, place_in_pools
+from memplan.extensions.tvm.tensors import AllocatedTensor, Lifetimes
 
 pytestmark = [pytest.mark.tvm, pytest.mark.filterwarnings("ignore")]
 MUTANTS = 500

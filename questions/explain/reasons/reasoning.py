@@ -14,10 +14,6 @@ from typing import Any, Literal
 import numpy as np
 from pydantic_core import to_jsonable_python
 
-from memplan.questions.explain.questions.parts import ProblemRule, bodies, part, rules_of
-from memplan.questions.explain.questions.queries import Answer, Queries
-from memplan.questions.explain.reasons.live_sets import OverfullSet, enough, overfull_set, overfull_stretches
-from memplan.questions.explain.reasons.reduction import deleted, shortest_stretch
 from memplan.planner.bounds.reason_sentence import sentence
 from memplan.planner.errors import shown
 from memplan.planner.instance.compile import compile_problem
@@ -27,6 +23,10 @@ from memplan.planner.model.buffer_table import I64, Bool
 from memplan.planner.model.plan import Explanation, Plan, ReasonKind
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.proofs import claims_of_explanation
+from memplan.questions.explain.questions.parts import ProblemRule, bodies, part, rules_of
+from memplan.questions.explain.questions.queries import Answer, Queries
+from memplan.questions.explain.reasons.live_sets import OverfullSet, enough, overfull_set, overfull_stretches
+from memplan.questions.explain.reasons.reduction import deleted, shortest_stretch
 from memplan.solvers.certificates.certify import infeasible_core
 from memplan.solvers.formulation.equal_use import EqualPools
 from memplan.solvers.search.control import Control, silent

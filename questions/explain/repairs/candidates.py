@@ -9,14 +9,14 @@ from functools import cached_property
 
 import numpy as np
 
-from memplan.questions.explain.questions.parts import bodies
-from memplan.questions.explain.values import KINDS, ChangeKind, RepairChange
 from memplan.planner.instance.legal_offsets import families, last_end
 from memplan.planner.model.buffer_table import I64
 from memplan.planner.model.entries import entries_of, forbids, named
 from memplan.planner.model.intervals import merged
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import Id
+from memplan.questions.explain.questions.parts import bodies
+from memplan.questions.explain.values import KINDS, ChangeKind, RepairChange
 
 STEPS = (1, 2, 4)
 """The time steps by which a lifetime may be shortened."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from memplan.questions.explain.values import RepairChange
 from memplan.planner.model.entries import entries_among, entries_of, named
 from memplan.planner.model.problem import Problem
+from memplan.questions.explain.values import RepairChange
 
 OUT, IN = "#out", "#in"
 _OF_ALIASES = {"id", "size", "alignment", "start", "end", "lifetimes", "traffic", "pools", "forbid_pools", "hint"}

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from memplan.questions.explain.repairs.candidates import Candidates
 from memplan.planner.model.buffer_table import I64
+from memplan.questions.explain.repairs.candidates import Candidates
 
 Cover = tuple[int, ...]
 Touched = frozenset[int]

@@ -12,16 +12,16 @@ from itertools import islice
 
 import numpy as np
 
+from memplan.planner.errors import OptionError
+from memplan.planner.instance.audit import verify
+from memplan.planner.model.plan import Explanation, Plan
+from memplan.planner.model.problem import Problem
 from memplan.questions.explain.questions.queries import Answer, Queries
 from memplan.questions.explain.reasons.reasoning import Reasoning
 from memplan.questions.explain.repairs.candidates import Candidates
 from memplan.questions.explain.repairs.changed import ChangedProblems, original
 from memplan.questions.explain.repairs.covers import MOST_COVERS, covers
 from memplan.questions.explain.values import KINDS, ExplainOptions, Outcome, Repair, RepairChange, Repairs
-from memplan.planner.errors import OptionError
-from memplan.planner.instance.audit import verify
-from memplan.planner.model.plan import Explanation, Plan
-from memplan.planner.model.problem import Problem
 from memplan.solvers.search.control import Control, silent
 
 MOST_BUFFERS = 10_000

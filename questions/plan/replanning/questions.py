@@ -8,12 +8,12 @@ from fractions import Fraction
 
 import numpy as np
 
-from memplan.questions.plan.replanning.old_places import OldPlaces
 from memplan.planner.errors import OptionError, shown
 from memplan.planner.instance.legal_offsets import last_end
 from memplan.planner.model.buffer_table import Bool, column
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
+from memplan.questions.plan.replanning.old_places import OldPlaces
 
 
 def read_eps(value: str | float) -> Fraction:

@@ -9,9 +9,6 @@ from importlib import import_module
 
 import numpy as np
 
-from memplan.questions.plan.replanning.fewest_moves import MOST_BUFFERS, EngineLimit, fewest_moves
-from memplan.questions.plan.replanning.old_places import Least, OldPlaces, old_places
-from memplan.questions.plan.replanning.questions import ends_for, limited, pinned, read_eps
 from memplan.planner.bounds.lower_bound import Bound
 from memplan.planner.errors import OptionError, shown
 from memplan.planner.errors.extras import is_installed, missing
@@ -24,6 +21,9 @@ from memplan.planner.model.placement_table import PlacementTable
 from memplan.planner.model.plan import KeptPlaces, Plan, StopReason
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
+from memplan.questions.plan.replanning.fewest_moves import MOST_BUFFERS, EngineLimit, fewest_moves
+from memplan.questions.plan.replanning.old_places import Least, OldPlaces, old_places
+from memplan.questions.plan.replanning.questions import ends_for, limited, pinned, read_eps
 from memplan.solvers.formulation.equal_use import EqualPools, checked
 from memplan.solvers.heuristics.ejection import ENDLESS, FEATURES, Ejector, Places, conflicting
 from memplan.solvers.portfolio.one_search import HARD_STOP, SOONEST_S, OneSearch

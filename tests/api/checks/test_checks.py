@@ -10,15 +10,15 @@ import pytest
 from pydantic import TypeAdapter
 
 from memplan.api.checks.reports import REPORTS
+from memplan.planner.errors import OptionError
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
+from memplan.planner.verify.verifier import verify
 from memplan.questions.capability import Control
 from memplan.questions.check.budgets import Tolerance, plan_within, read_budgets, within
 from memplan.questions.check.check import CAPABILITY, Check, CheckOptions, check, checked, lines
 from memplan.questions.check.pools import RULES
 from memplan.questions.plan.baseline import Baseline, checked_baseline, read_baseline_parts, write_baseline
-from memplan.planner.errors import OptionError
-from memplan.planner.model.plan import Plan
-from memplan.planner.model.problem import Problem
-from memplan.planner.verify.verifier import verify
 from memplan.solvers.portfolio.solve import solve
 
 

@@ -13,13 +13,13 @@ import pytest
 from memplan.api.http.openapi import PROBLEM_EXAMPLE
 from memplan.api.options import Options
 from memplan.api.service.cache.written_plans import WrittenPlans
-from memplan.questions.capability.registry import CAPABILITIES
-from memplan.questions.reading import ReadOptions
 from memplan.planner import __version__
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.systems import reference_planners
 from memplan.planner.verify.verifier import verify
+from memplan.questions.capability.registry import CAPABILITIES
+from memplan.questions.reading import ReadOptions
 from memplan.solvers.portfolio import registry
 from memplan.solvers.portfolio.registry import SOLVERS
 from tests.support.server import Running

@@ -9,10 +9,10 @@ import pytest
 
 from memplan.api.service.cache.canonical_plan import translated
 from memplan.api.service.cache.compiled_problem import CompiledProblem
-from memplan.questions.plan.plan import CAPABILITY, PlanOptions, plan
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
+from memplan.questions.plan.plan import CAPABILITY, PlanOptions, plan
 from tests.support.hard_requests import hard_request
 from tests.support.profiled import POOL_OF_Y, PROFILED
 from tests.support.server import Running

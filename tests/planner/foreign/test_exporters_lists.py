@@ -9,10 +9,10 @@ import pytest
 
 from memplan import solve
 from memplan.planner.errors import PlanError
-from memplan.planner.model.plan import Plan
-from memplan.planner.model.problem import Problem
 from memplan.planner.foreign.layout import lay_out
 from memplan.planner.foreign.writing import export
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
 from tests.support.layouts import PLACES, TWO_MEMORIES, two_memories
 
 

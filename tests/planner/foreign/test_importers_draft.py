@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from memplan.planner.model.problem import Problem
-from memplan.planner.operations.statements import Operation
-from memplan.solvers.portfolio.solve import solve
 from memplan.planner.foreign.draft import OperationsDraft
 from memplan.planner.foreign.imported import ViewFacts
 from memplan.planner.foreign.model_options import ModelOptions
+from memplan.planner.model.problem import Problem
+from memplan.planner.operations.statements import Operation
+from memplan.solvers.portfolio.solve import solve
 from tests.support.depth import seeds
 from tests.support.view_programs import SIZE, Machine, random_program
 

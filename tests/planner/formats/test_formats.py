@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 
 from memplan.planner import formats
 from memplan.planner.errors import FormatError, InputError
+from memplan.planner.foreign import reading as importers
+from memplan.planner.foreign.model_graph import read_model_graph
 from memplan.planner.formats import FORMATS, detect, format_of_name, read_plan, read_problem
 from memplan.planner.formats.other_files import other_kind
 from memplan.planner.model.placement_table import PlacementTable
@@ -21,8 +23,6 @@ from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import MAX_BYTES, MAX_TIME, MIN_TIME, Placement
 from memplan.planner.systems import file_readers, systems
-from memplan.planner.foreign import reading as importers
-from memplan.planner.foreign.model_graph import read_model_graph
 from tests.support.strategies import placements, problems, tied_problems
 
 IDS = st.text(st.characters(codec="utf-8"), min_size=1, max_size=5) | st.sampled_from(

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from memplan import Problem, solve
-from memplan.questions.inputs.extent import extent_of
 from memplan.planner.lint.problems import lint
 from memplan.planner.model.application import Application, problem_of
 from memplan.planner.verify.verifier import verify
+from memplan.questions.inputs.extent import extent_of
 from tests.support.applications import conflicts_of, drawn_application, least_peak
 
 ONE = {"buffers": [{"id": "x", "size": 8, "start": 0, "end": 2}, {"id": "y", "size": 4, "start": 1, "end": 3}]}

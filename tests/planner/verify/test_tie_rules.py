@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from lab.places import differences, loose
 from memplan import Buffer, solve
-from memplan.questions.verify.verify import verdict_on
 from memplan.planner.model.placement_table import PlacementTable
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
@@ -18,6 +17,7 @@ from memplan.planner.model.rows import Placement
 from memplan.planner.verify.placed import PlacedBuffers
 from memplan.planner.verify.places import places
 from memplan.planner.verify.verifier import Violation, verify
+from memplan.questions.verify.verify import verdict_on
 from tests.support.depth import seeds
 from tests.support.oracle import check
 from tests.support.rule_names import KINDS

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from pydantic import TypeAdapter
 
-from memplan.questions.certify.certify import CAPABILITY, CertificateAnswer, certify, lines
 from memplan.planner.errors import PlanError
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
+from memplan.questions.certify.certify import CAPABILITY, CertificateAnswer, certify, lines
 
 BUFFERS = [{"id": "a", "size": 64, "start": 0, "end": 3}, {"id": "b", "size": 48, "start": 2, "end": 5}]
 PROBLEM = Problem.model_validate({"buffers": BUFFERS})

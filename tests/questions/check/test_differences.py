@@ -10,6 +10,11 @@ import pytest
 from pydantic import TypeAdapter
 from pydantic_core import to_json
 
+from memplan.planner.errors import shown
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
+from memplan.planner.verify.overlaps import no_two_share_bytes
+from memplan.planner.verify.placed import PlacedBuffers
 from memplan.questions.capability import Control
 from memplan.questions.check import check as checking
 from memplan.questions.check.check import CAPABILITY, Check, CheckOptions, check
@@ -17,11 +22,6 @@ from memplan.questions.check.difference import Difference, difference_of, lines_
 from memplan.questions.check.moves import MoveReasons
 from memplan.questions.plan.baseline import Baseline, read_baseline_field
 from memplan.questions.plan.plan import PlanOptions, plan
-from memplan.planner.errors import shown
-from memplan.planner.model.plan import Plan
-from memplan.planner.model.problem import Problem
-from memplan.planner.verify.overlaps import no_two_share_bytes
-from memplan.planner.verify.placed import PlacedBuffers
 from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.search.control import Deadline
 from tests.support.depth import DEPTH

@@ -10,12 +10,12 @@ from pydantic import TypeAdapter
 
 import memplan
 from memplan.api.cli.main import main
-from memplan.questions.capability import Control
-from memplan.questions.plan.answers import plan_lines
-from memplan.questions.plan.plan import CAPABILITY, PlanOptions, plan
 from memplan.planner.errors import OptionError
 from memplan.planner.model.plan import Plan, problem_of
 from memplan.planner.model.problem import Problem
+from memplan.questions.capability import Control
+from memplan.questions.plan.answers import plan_lines
+from memplan.questions.plan.plan import CAPABILITY, PlanOptions, plan
 
 BUFFERS = [{"id": "a", "size": 64, "start": 0, "end": 3}, {"id": "b", "size": 48, "start": 2, "end": 5}]
 ROOMY = Problem.model_validate({"buffers": BUFFERS})

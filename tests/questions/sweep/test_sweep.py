@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 import memplan
-from memplan.questions.sweep.combinations import SweepOptions
-from memplan.questions.sweep.combinations import sweep as run_sweep
-from memplan.questions.sweep.grid import Change, SweepPoint, informed, plans_by_size, with_sizes
 from memplan.planner.errors import OptionError
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
+from memplan.questions.sweep.combinations import SweepOptions
+from memplan.questions.sweep.combinations import sweep as run_sweep
+from memplan.questions.sweep.grid import Change, SweepPoint, informed, plans_by_size, with_sizes
 from memplan.solvers.portfolio.solve import solve
 from tests.support import oracle
 from tests.support.random_problems import random_problem

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from memplan.questions.capability import Control
-from memplan.questions.verify.verify import Verdict, VerifyOptions, verify
 from memplan.planner.errors import OptionError, PlanError
 from memplan.planner.formats import read_problem
 from memplan.planner.model.plan import KeptPlaces, Plan
 from memplan.planner.verify import verifier
+from memplan.questions.capability import Control
+from memplan.questions.verify.verify import Verdict, VerifyOptions, verify
 from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.search.control import Deadline
 from tests.support.public_problems import FOLDER

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from memplan.questions.verify.better import beside_best, lines_beside_best
-from memplan.questions.verify.verify import VerifyOptions
-from memplan.questions.verify.verify import verify as verdict_of
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
+from memplan.questions.verify.better import beside_best, lines_beside_best
+from memplan.questions.verify.verify import VerifyOptions
+from memplan.questions.verify.verify import verify as verdict_of
 from memplan.solvers.portfolio.solve import solve
 from tests.support import public_problems
 

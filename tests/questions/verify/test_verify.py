@@ -10,10 +10,10 @@ import pytest
 
 from memplan import solve
 from memplan.api.cli.main import main
-from memplan.questions.verify.verify import CAPABILITY, Verdict, lines, verify
 from memplan.planner.errors import InputError
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
+from memplan.questions.verify.verify import CAPABILITY, Verdict, lines, verify
 from memplan.solvers.certificates.certify import certify, with_certificate
 from tests.support.random_problems import random_problem
 from tests.support.tight_problems import mixed_alignments

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from memplan.api.cli.solvers.core import SOURCES
-from memplan.solvers.core.build import HERE, library_of
 from memplan.extensions.checkers.tests.checkers import answers, compiled
+from memplan.solvers.core.build import HERE, library_of
 from tests.support import public_problems
 from tests.support.compile_once import ONCE
 from tests.support.depth import DEPTH

@@ -31,9 +31,9 @@ from memplan import (
     sweep,
     verify,
 )
+from memplan.extensions.checkers.tests.checkers import answers, compiled
 from memplan.planner.model.placement_table import PlacementTable
 from memplan.solvers.mip.model_file import write_model
-from memplan.extensions.checkers.tests.checkers import answers, compiled
 from tests.support.depth import seeds
 
 ROWS: list[dict[str, Any]] = [

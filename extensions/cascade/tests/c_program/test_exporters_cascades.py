@@ -8,17 +8,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from memplan.extensions.cascade.c_program import write_cascade
-from memplan.extensions.cascade.c_program.program import lines_of
 
 from memplan.extensions.cascade.access.from_graph import access_graph
+from memplan.extensions.cascade.c_program import write_cascade
+from memplan.extensions.cascade.c_program.program import lines_of
 from memplan.extensions.cascade.cascade import cascade
 from memplan.extensions.cascade.regions.regions import is_accumulated
 from memplan.extensions.cascade.search.options import CascadeOptions
+from memplan.extensions.models.tests.programs_in_c import Values, arena_of, by_numpy, has_cortex, run, written
 from memplan.planner.errors import OptionError
 from memplan.planner.operations.graph import OperationGraph
 from memplan.planner.operations.graph_variants import replaced
-from memplan.extensions.models.tests.programs_in_c import Values, arena_of, by_numpy, has_cortex, run, written
 from tests.support import networks
 from tests.support.cascade_twin import coarse
 from tests.support.networks import Network

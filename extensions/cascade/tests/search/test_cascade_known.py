@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from memplan.extensions.page.studies import point_labels
 
 from memplan.extensions.cascade.access.from_graph import access_graph
 from memplan.extensions.cascade.answer import CascadeAnswer
@@ -14,6 +13,7 @@ from memplan.extensions.cascade.core.kernels import KIND_ROWS, KIND_THIN, KIND_T
 from memplan.extensions.cascade.regions.counts import check_slides
 from memplan.extensions.cascade.regions.execution import check_by_value
 from memplan.extensions.cascade.search.options import CascadeOptions
+from memplan.extensions.page.studies import point_labels
 from memplan.planner.errors import InvalidPlanError, OptionError
 from memplan.planner.operations.graph import graph_from
 from memplan.planner.verify.verifier import verify

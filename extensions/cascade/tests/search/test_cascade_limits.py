@@ -9,7 +9,6 @@ from itertools import pairwise
 
 import pytest
 
-from memplan.questions.capability import Control
 from memplan.extensions.cascade.access.from_graph import access_graph
 from memplan.extensions.cascade.answer import CascadeAnswer
 from memplan.extensions.cascade.cascade import cascade, lines
@@ -25,6 +24,7 @@ from memplan.extensions.networks.order.search.solve import order_operations
 from memplan.planner.errors import OptionError, TimeOverError
 from memplan.planner.operations.graph import OperationGraph, graph_from
 from memplan.planner.verify.verifier import verify
+from memplan.questions.capability import Control
 from tests.support.depth import seeds
 from tests.support.networks import NETWORKS, Network, five_operations, heads_in_turns, two_convolutions
 from tests.support.random_networks import random_blocks, random_network, random_six, random_units

@@ -7,17 +7,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from memplan.extensions.models.executorch.file import read_methods
 
+from memplan.extensions.models.executorch.file import read_methods
 from memplan.planner.errors import FormatError
-from memplan.planner.instance.canonical import problem_hash
-from memplan.planner.model.plan import Plan
-from memplan.planner.model.problem import Problem
-from memplan.solvers.portfolio.solve import solve
 from memplan.planner.foreign.layout import VerifiedLayout, lay_out
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.foreign.reading import read_model
 from memplan.planner.foreign.writing import export
+from memplan.planner.instance.canonical import problem_hash
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
+from memplan.solvers.portfolio.solve import solve
 from tests.support import public_problems
 from tests.support.layouts import one_pool
 

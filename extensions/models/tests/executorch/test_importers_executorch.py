@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
+from memplan.extensions.models.tests.tflite_files import Fields, flatbuffer
 from memplan.planner.errors import FormatError, InputError
-from memplan.planner.liveness.shadow import shadow
-from memplan.planner.verify.verifier import verify
-from memplan.solvers.portfolio.solve import solve
 from memplan.planner.foreign.imported import Imported
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.foreign.reading import read_model
-from memplan.extensions.models.tests.tflite_files import Fields, flatbuffer
+from memplan.planner.liveness.shadow import shadow
+from memplan.planner.verify.verifier import verify
+from memplan.solvers.portfolio.solve import solve
 
 MODELS = Path(__file__).parents[4] / "tests" / "models"
 NAMES = ("choice", "loop", "state", "thirds")

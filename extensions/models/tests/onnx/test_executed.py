@@ -10,10 +10,10 @@ pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime")
 
 from lab.executed_onnx import drawn, faults
-from memplan.questions.plan.plan import PlanOptions, plan
-from memplan.planner.foreign.reading import read_model
 from memplan.extensions.models.tests import onnx_models
 from memplan.extensions.models.tests.onnx_runs import ArenaRun, drawn_inputs, run_whole
+from memplan.planner.foreign.reading import read_model
+from memplan.questions.plan.plan import PlanOptions, plan
 
 MODELS = dict(drawn(13))
 

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from memplan.extensions.models.onnx.allocation_plan import read_of
 from onnx import TensorProto, helper
 
 from memplan.api.cli.main import main
-from memplan.planner.errors import FormatError
-from memplan.planner.verify.verifier import verify
-from memplan.planner.foreign.model_options import ModelOptions
+from memplan.extensions.models.onnx.allocation_plan import read_of
 from memplan.extensions.models.tests.onnx_models import printed_plan
+from memplan.planner.errors import FormatError
+from memplan.planner.foreign.model_options import ModelOptions
+from memplan.planner.verify.verifier import verify
 
 Nodes = Sequence[tuple[str, str, str]]
 CHAIN: Nodes = (

@@ -17,16 +17,27 @@ from onnx import TensorProto, ValueInfoProto, helper, numpy_helper
 from pydantic import ValidationError
 
 from memplan.api.cli.flag_names import as_flag
+from memplan.extensions.models.tests.onnx_models import (
+    BOOL,
+    INT64,
+    choice,
+    graph,
+    loop,
+    model,
+    node,
+    of_graph,
+    scan,
+    value,
+)
 from memplan.planner.errors import FormatError, InputError, OptionError
-from memplan.planner.formats import read_problem
-from memplan.planner.instance.canonical import problem_hash
-from memplan.planner.liveness.shadow import shadow
-from memplan.solvers.portfolio.solve import solve
 from memplan.planner.foreign.imported import Imported, ViewFacts
 from memplan.planner.foreign.model_graph import read_model_graph
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.foreign.reading import read_model
-from memplan.extensions.models.tests.onnx_models import BOOL, INT64, choice, graph, loop, model, node, of_graph, scan, value
+from memplan.planner.formats import read_problem
+from memplan.planner.instance.canonical import problem_hash
+from memplan.planner.liveness.shadow import shadow
+from memplan.solvers.portfolio.solve import solve
 from tests.support import public_problems
 
 LIGHT = Path(helper.__file__).parent / "backend" / "test" / "data" / "light"

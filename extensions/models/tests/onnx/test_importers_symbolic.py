@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 from onnx import GraphProto, TensorProto, helper, numpy_helper
 
-from memplan.planner.errors import FormatError, InputError, OptionError
+from memplan.extensions.shapes.symbolic_models import read_symbolic
 from memplan.extensions.shapes.symbols.comparing import samples
 from memplan.extensions.shapes.symbols.numbers import SymbolicNumber, SymbolicNumbers, largest, least
 from memplan.extensions.shapes.symbols.sized import compiled
 from memplan.extensions.shapes.symbols.space import SymbolRange, Values
+from memplan.planner.errors import FormatError, InputError, OptionError
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.foreign.reading import read_model
-from memplan.extensions.shapes.symbolic_models import read_symbolic
 
 EXPORTED = (Path(__file__).parents[4] / "tests" / "models" / "exported.pt2").read_bytes()
 RELAX = b"""# from tvm.script import ir as I

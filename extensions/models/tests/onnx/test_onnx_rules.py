@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from memplan.extensions.models.onnx.shape_rules import RULES, WEIGHT_OF, NodeFacts, OpenShapeError
-from memplan.extensions.models.onnx.symbolic_shapes import FOLDED, NodeAttributes
 from onnx import TensorProto, helper, numpy_helper, shape_inference
 from onnx.reference import ReferenceEvaluator
+
+from memplan.extensions.models.onnx.shape_rules import RULES, WEIGHT_OF, NodeFacts, OpenShapeError
+from memplan.extensions.models.onnx.symbolic_shapes import FOLDED, NodeAttributes
 
 CASES = 25
 Numbers = np.ndarray[Any, Any]

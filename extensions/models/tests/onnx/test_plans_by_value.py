@@ -9,13 +9,13 @@ import pytest
 
 pytest.importorskip("onnx")
 
-from memplan.extensions.models.onnx.allocation_plan import read_of
 from onnx import TensorProto, helper
 
-from memplan.planner.errors import InputError
-from memplan.planner.verify.verifier import verify
-from memplan.planner.foreign.model_options import ModelOptions
+from memplan.extensions.models.onnx.allocation_plan import read_of
 from memplan.extensions.models.tests.onnx_models import printed_plan
+from memplan.planner.errors import InputError
+from memplan.planner.foreign.model_options import ModelOptions
+from memplan.planner.verify.verifier import verify
 from tests.support.depth import seeds
 
 _VIEWS, _ELEMENTWISE = ("Reshape", "Identity"), ("Exp", "Relu", "Softmax", "Add")

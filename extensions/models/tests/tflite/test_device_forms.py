@@ -8,14 +8,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from memplan.extensions.models.tflite.tflm_tail import arena_of
 
 from memplan.api.cli.main import main
+from memplan.extensions.models.tests.tflite_files import two_halves
+from memplan.extensions.models.tflite.tflm_tail import arena_of
+from memplan.planner.errors import FormatError, OptionError
 from memplan.questions.convert.answer import Converted
 from memplan.questions.convert.convert import convert
 from memplan.questions.convert.options import ConvertOptions
-from memplan.planner.errors import FormatError, OptionError
-from memplan.extensions.models.tests.tflite_files import two_halves
 
 Captured = pytest.CaptureFixture[str]
 MODELS = Path(__file__).parents[4] / "tests" / "models"

@@ -9,20 +9,20 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
+from memplan.extensions.models.tests.tflite_files import flatbuffer, model, operator, subgraph, tensor
 from memplan.extensions.models.tflite.model import OFFLINE_PLAN
 from memplan.extensions.models.tflite.model import read_model as read_tensors
 from memplan.extensions.models.tflite.tflm import with_metadata
-
 from memplan.planner.errors import FormatError
-from memplan.planner.instance.canonical import problem_hash
-from memplan.planner.model.plan import Plan
-from memplan.solvers.portfolio.solve import solve
 from memplan.planner.foreign.imported import Imported
 from memplan.planner.foreign.layout import lay_out
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.foreign.reading import read_model
 from memplan.planner.foreign.writing import export
-from memplan.extensions.models.tests.tflite_files import flatbuffer, model, operator, subgraph, tensor
+from memplan.planner.instance.canonical import problem_hash
+from memplan.planner.model.plan import Plan
+from memplan.solvers.portfolio.solve import solve
 from tests.support.layouts import one_pool
 
 MODELS = Path(__file__).parents[4] / "tests" / "models"

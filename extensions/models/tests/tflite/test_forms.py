@@ -5,18 +5,18 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from memplan.extensions.models.tflite.forms import coarser, rewritings
-from memplan.extensions.models.tflite.unrolled import unrolled
 
 from memplan.extensions.cascade.access.access_graph import barrier_of
 from memplan.extensions.cascade.access.from_graph import access_graph
 from memplan.extensions.cascade.cascade import cascade
 from memplan.extensions.cascade.search.options import CascadeOptions
 from memplan.extensions.cascade.writing import rewritable as refused
-from memplan.planner.errors import FormatError, OperationsError
-from memplan.planner.operations.graph_variants import replaced
-from memplan.planner.foreign.model_graph import read_model_graph
 from memplan.extensions.models.tests.tflite_networks import vgg
+from memplan.extensions.models.tflite.forms import coarser, rewritings
+from memplan.extensions.models.tflite.unrolled import unrolled
+from memplan.planner.errors import FormatError, OperationsError
+from memplan.planner.foreign.model_graph import read_model_graph
+from memplan.planner.operations.graph_variants import replaced
 from tests.support import networks
 from tests.support.networks import Network
 

@@ -6,16 +6,16 @@ from collections.abc import Iterable
 from typing import Any
 
 import pytest
+
+from memplan.extensions.models.tests.tflite_files import INT8, model, operator, subgraph, tensor
 from memplan.extensions.models.tflite.reader import read
 from memplan.extensions.models.tflite.reordered import with_orders
-
 from memplan.planner.errors import FormatError
-from memplan.planner.verify.verifier import verify
-from memplan.solvers.portfolio.solve import solve
 from memplan.planner.foreign.imported import Imported
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.foreign.reading import detect, read_model
-from memplan.extensions.models.tests.tflite_files import INT8, model, operator, subgraph, tensor
+from memplan.planner.verify.verifier import verify
+from memplan.solvers.portfolio.solve import solve
 
 COMMANDS, WEIGHTS = tensor("commands", (64,), INT8, constant=True), tensor("weights", (64,), INT8, constant=True)
 

@@ -7,21 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from memplan.extensions.models.tflite.model import read_model as read_tensors
-from memplan.extensions.models.tflite.reader import read
-from memplan.extensions.models.tflite.tflm_arena import ALIGNMENT
 
 from memplan.extensions.cascade.access.from_graph import access_graph
-from memplan.planner.errors import FormatError, InputError
-from memplan.planner.instance.canonical import problem_hash
-from memplan.planner.liveness.shadow import shadow
-from memplan.planner.operations.operations import operations_from
-from memplan.planner.operations.program_graph import program_graph
-from memplan.solvers.portfolio.solve import solve
-from memplan.planner.foreign.imported import Imported, ViewFacts
-from memplan.planner.foreign.model_graph import graph_of_imported
-from memplan.planner.foreign.model_options import ModelOptions
-from memplan.planner.foreign.reading import read_model
 from memplan.extensions.models.tests.tflite_files import (
     FLOAT16,
     INT4,
@@ -34,6 +21,19 @@ from memplan.extensions.models.tests.tflite_files import (
     subgraph,
     tensor,
 )
+from memplan.extensions.models.tflite.model import read_model as read_tensors
+from memplan.extensions.models.tflite.reader import read
+from memplan.extensions.models.tflite.tflm_arena import ALIGNMENT
+from memplan.planner.errors import FormatError, InputError
+from memplan.planner.foreign.imported import Imported, ViewFacts
+from memplan.planner.foreign.model_graph import graph_of_imported
+from memplan.planner.foreign.model_options import ModelOptions
+from memplan.planner.foreign.reading import read_model
+from memplan.planner.instance.canonical import problem_hash
+from memplan.planner.liveness.shadow import shadow
+from memplan.planner.operations.operations import operations_from
+from memplan.planner.operations.program_graph import program_graph
+from memplan.solvers.portfolio.solve import solve
 from tests.support import public_problems
 
 MODELS = Path(__file__).parents[4] / "tests" / "models"

@@ -7,17 +7,17 @@ from typing import Any
 
 import numpy as np
 import pytest
-from memplan.extensions.models.tflite.forms import RewritableModel, coarser, rewritable, rewritings
-from memplan.extensions.models.tflite.unrolled import unrolled
 
 from memplan.extensions.cascade.answer import CascadeAnswer
 from memplan.extensions.cascade.cascade import cascade
 from memplan.extensions.cascade.search.options import CascadeOptions
+from memplan.extensions.models.tests.litert_models import outputs_of
+from memplan.extensions.models.tests.tflite_networks import Network, mobilenet_v1, mobilenet_v2, vgg
+from memplan.extensions.models.tflite.forms import RewritableModel, coarser, rewritable, rewritings
+from memplan.extensions.models.tflite.unrolled import unrolled
 from memplan.planner.errors import FormatError
 from memplan.planner.foreign.model_graph import read_model_graph
 from memplan.planner.foreign.model_options import ModelOptions
-from memplan.extensions.models.tests.litert_models import outputs_of
-from memplan.extensions.models.tests.tflite_networks import Network, mobilenet_v1, mobilenet_v2, vgg
 
 pytest.importorskip("ai_edge_litert", reason="models are run where LiteRT is installed")
 

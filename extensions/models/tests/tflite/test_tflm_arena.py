@@ -8,20 +8,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from memplan.extensions.models.tests.tflite_files import INT8, model, operator, subgraph, tensor
 from memplan.extensions.models.tflite.model import read_model as read_tensors
 from memplan.extensions.models.tflite.tflm_arena import arena_head, scratch_of_model
-
-from memplan.questions.compare.compare import CompareOptions, compare
 from memplan.planner.errors import FormatError, OptionError
-from memplan.planner.model.plan import Plan
-from memplan.planner.model.problem import Problem
-from memplan.planner.verify.verifier import verify
-from memplan.solvers.portfolio.solve import solve
 from memplan.planner.foreign.layout import lay_out
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.foreign.reading import read_model
 from memplan.planner.foreign.writing import export
-from memplan.extensions.models.tests.tflite_files import INT8, model, operator, subgraph, tensor
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
+from memplan.planner.verify.verifier import verify
+from memplan.questions.compare.compare import CompareOptions, compare
+from memplan.solvers.portfolio.solve import solve
 from tests.support.dump_files import MEMORIES
 
 MODELS = Path(__file__).parents[4] / "tests" / "models"

@@ -6,11 +6,11 @@ import re
 from pathlib import Path
 
 import pytest
+
+from memplan.extensions.models.tests.tflite_files import model, operator, subgraph, tensor
 from memplan.extensions.models.tflite.model import read_model
 from memplan.extensions.models.tflite.tflm_tail import whole_arena
-
 from memplan.planner.foreign.arena import ModelArena
-from memplan.extensions.models.tests.tflite_files import model, operator, subgraph, tensor
 
 MODELS = Path(__file__).parents[4] / "tests" / "models"
 RECORDED = {

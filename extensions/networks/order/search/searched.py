@@ -10,11 +10,11 @@ import time
 from itertools import pairwise
 from typing import Any
 
+from memplan.extensions.checkers import order as order_checker
+from memplan.extensions.checkers import searched as checker
 from memplan.extensions.networks.order.search.macros import MacroGraph, macro_graph
 from memplan.extensions.networks.order.search.parts import OrderPart, parts_of
 from memplan.extensions.networks.order.search.twins import twins_of
-from memplan.extensions.checkers import order as order_checker
-from memplan.extensions.checkers import searched as checker
 from memplan.planner.operations.graph import OperationGraph, write_graph
 
 MOST_BYTES = 10_000_000

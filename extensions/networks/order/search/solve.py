@@ -7,7 +7,6 @@ import time
 from collections.abc import Iterable, Sequence
 from operator import itemgetter
 
-from memplan.questions.inputs import PlanAndProblem
 from memplan.extensions.networks.order.answer import (
     CutWitness,
     ExhaustionWitness,
@@ -26,6 +25,7 @@ from memplan.extensions.networks.order.search.starts import breadth_first, depth
 from memplan.planner.errors import InvalidPlanError, OptionError
 from memplan.planner.operations.graph import OperationGraph
 from memplan.planner.operations.order_check import bytes_after, bytes_along, bytes_beside, bytes_needed, peak_of
+from memplan.questions.inputs import PlanAndProblem
 from memplan.solvers.search.control import Control
 
 LARGE = 2000

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from memplan import OperationsError, OrderOptions, order
-from memplan.extensions.networks.order.order import CAPABILITY
 from memplan.extensions.checkers import order as checker_without_types
+from memplan.extensions.networks.order.order import CAPABILITY
 from memplan.planner.operations.costs import costs_of
 from memplan.planner.operations.graph import OperationGraph, graph_from, write_graph
 from memplan.planner.operations.graph_variants import in_ways

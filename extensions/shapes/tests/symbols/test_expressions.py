@@ -7,13 +7,13 @@ import random
 
 import pytest
 
-from memplan.extensions.shapes.verify_programs import value_of
-from memplan.planner.errors import ProblemError
 from memplan.extensions.shapes.symbols.comparing import Comparer, samples
 from memplan.extensions.shapes.symbols.problem import SymbolicProblem
 from memplan.extensions.shapes.symbols.reading import read
 from memplan.extensions.shapes.symbols.sized import compiled
 from memplan.extensions.shapes.symbols.space import Space, SymbolRange
+from memplan.extensions.shapes.verify_programs import value_of
+from memplan.planner.errors import ProblemError
 from tests.support.symbolic import drawn_size, drawn_symbols, every_value
 
 SPACE = {

@@ -6,13 +6,13 @@ import json
 from typing import Any
 
 import pytest
-from memplan.extensions.systems.dsa.reader import read
-from memplan.extensions.systems.dsa.system import is_dsa
 
 from memplan import read_problem, solve
+from memplan.extensions.systems.dsa.reader import read
+from memplan.extensions.systems.dsa.system import is_dsa
 from memplan.planner.errors import InputError
-from memplan.planner.model.problem import Problem
 from memplan.planner.foreign.model_options import ModelOptions
+from memplan.planner.model.problem import Problem
 from tests.support import public_problems
 
 Data = dict[str, Any]

@@ -8,16 +8,16 @@ from typing import Any
 
 import pytest
 
-from memplan.planner.errors import FormatError, InputError, OperationsError, OptionError
-from memplan.planner.operations.order_check import peak_of
+from memplan.extensions.shapes.symbolic_models import read_symbolic
 from memplan.extensions.shapes.symbols.space import SymbolRange
-from memplan.planner.verify.verifier import verify
-from memplan.solvers.portfolio.solve import solve
+from memplan.planner.errors import FormatError, InputError, OperationsError, OptionError
 from memplan.planner.foreign.imported import Imported
 from memplan.planner.foreign.model_graph import read_model_graph
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.foreign.reading import read_model
-from memplan.extensions.shapes.symbolic_models import read_symbolic
+from memplan.planner.operations.order_check import peak_of
+from memplan.planner.verify.verifier import verify
+from memplan.solvers.portfolio.solve import solve
 
 GRAPHS = Path(__file__).parents[4] / "tests" / "models" / "ggml"
 BUFFERS = (

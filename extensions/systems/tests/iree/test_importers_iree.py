@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 from memplan.planner.errors import FormatError
+from memplan.planner.foreign.imported import Imported
+from memplan.planner.foreign.model_options import ModelOptions
+from memplan.planner.foreign.reading import detect, read_model
 from memplan.planner.formats import read_problem
 from memplan.planner.instance.canonical import problem_hash
 from memplan.planner.model.buffer_table import BufferTable
 from memplan.planner.model.problem import Problem
 from memplan.solvers.portfolio.solve import solve
-from memplan.planner.foreign.imported import Imported
-from memplan.planner.foreign.model_options import ModelOptions
-from memplan.planner.foreign.reading import detect, read_model
 from tests.support import public_problems
 from tests.support.dump_files import DUMPS, PACKS, recorded
 

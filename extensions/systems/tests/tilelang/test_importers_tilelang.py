@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from memplan.planner.errors import FormatError
-from memplan.planner.verify.verifier import verify
 from memplan.planner.foreign.reading import detect, read_model
+from memplan.planner.verify.verifier import verify
 
 KERNEL = """# from tvm.script import ir as I
 # from tvm.script import tir as T

@@ -7,8 +7,8 @@ from functools import partial
 from types import SimpleNamespace
 
 import pytest
-from memplan.extensions.systems.vela.planner import NO_LIMIT, hill_climb
 
+from memplan.extensions.systems.vela.planner import NO_LIMIT, hill_climb
 from memplan.planner.formats import read_problem
 from memplan.planner.model.problem import Problem
 from tests.support import public_problems

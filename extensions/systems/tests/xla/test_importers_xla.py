@@ -6,19 +6,19 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from memplan.extensions.systems.xla.module import read_module
 
+from memplan.extensions.systems.tests.protobuf_files import field, message, varint
+from memplan.extensions.systems.xla.module import read_module
 from memplan.planner.errors import FormatError, OptionError
+from memplan.planner.foreign.imported import Imported
+from memplan.planner.foreign.model_graph import read_model_graph
+from memplan.planner.foreign.model_options import ModelOptions
+from memplan.planner.foreign.reading import read_model
 from memplan.planner.instance.canonical import problem_hash
 from memplan.planner.liveness import analyse
 from memplan.planner.operations.order_check import peak_of
 from memplan.planner.verify.verifier import verify
 from memplan.solvers.portfolio.solve import solve
-from memplan.planner.foreign.imported import Imported
-from memplan.planner.foreign.model_graph import read_model_graph
-from memplan.planner.foreign.model_options import ModelOptions
-from memplan.planner.foreign.reading import read_model
-from memplan.extensions.systems.tests.protobuf_files import field, message, varint
 from tests.support import public_problems
 from tests.support.dump_files import recorded
 

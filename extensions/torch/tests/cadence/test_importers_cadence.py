@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from memplan.planner.errors import OptionError
-from memplan.solvers.portfolio.solve import solve
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.foreign.reading import read_model
+from memplan.solvers.portfolio.solve import solve
 from tests.support.dump_files import MEMORIES
 
 

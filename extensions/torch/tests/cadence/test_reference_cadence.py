@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memplan.extensions.torch.cadence import planner as cadence
 from memplan.planner.model.problem import Pool, Problem, with_fields
 from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.reference.tensors import Placed
-from memplan.extensions.torch.cadence import planner as cadence
 from tests.support import public_problems
 
 POSITION_BASED = "reference:cadence-position-based-greedy-with-hierarchy"

@@ -8,12 +8,17 @@ import warnings
 from typing import Any
 
 import pytest
-from memplan.extensions.torch.executorch.algorithm import MemplanAlgorithm, OverwrittenWarning, OwnPlannerWarning, Source
 
+from memplan.extensions.torch.executorch.algorithm import (
+    MemplanAlgorithm,
+    OverwrittenWarning,
+    OwnPlannerWarning,
+    Source,
+)
+from memplan.extensions.torch.tests.later import Later
+from memplan.planner.foreign.reading import read_model
 from memplan.planner.instance.canonical import problem_hash
 from memplan.planner.verify.verifier import verify
-from memplan.planner.foreign.reading import read_model
-from memplan.extensions.torch.tests.later import Later
 from tests.support import public_problems
 from tests.support.server import Running
 

@@ -7,8 +7,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from memplan.extensions.torch.executorch.algorithm import OwnPlannerWarning, Source
 
+from memplan.extensions.torch.executorch.algorithm import OwnPlannerWarning, Source
 from memplan.extensions.torch.tests.later import Later
 
 exir, runtime = Later("executorch.exir"), Later("executorch.runtime")

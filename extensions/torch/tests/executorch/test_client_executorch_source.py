@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
-from memplan.extensions.torch.executorch.source import NoPlanError, NothingFitsError, ServiceAwayError, Source
 
 from memplan.api.client.values import RefusedError, WrongAnswerError
+from memplan.extensions.torch.executorch.source import NoPlanError, NothingFitsError, ServiceAwayError, Source
 from memplan.planner.errors import OptionError
 from memplan.planner.model.buffer_table import parse_buffers
 from memplan.planner.model.problem import Pool, Problem

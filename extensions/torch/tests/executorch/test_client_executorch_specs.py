@@ -6,8 +6,16 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 
 import pytest
-from memplan.extensions.torch.executorch.specs import Place, Spec, SpecPlacements, SpecsRequest, placed, pose, request_of
 
+from memplan.extensions.torch.executorch.specs import (
+    Place,
+    Spec,
+    SpecPlacements,
+    SpecsRequest,
+    placed,
+    pose,
+    request_of,
+)
 from memplan.planner.errors import ProblemError
 from memplan.planner.verify.verifier import verify
 from memplan.solvers.portfolio.solve import solve

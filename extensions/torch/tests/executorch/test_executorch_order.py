@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from memplan.extensions.torch.executorch.algorithm import MemplanAlgorithm
 from memplan.extensions.torch.executorch.order import reordered
-
 from memplan.extensions.torch.tests.later import Later
 
 exir, runtime = Later("executorch.exir"), Later("executorch.runtime")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 import pytest
+
 from memplan.extensions.torch.files import fx
 from memplan.extensions.torch.files.facts import node_facts
-
 from memplan.planner.foreign.model_graph import graph_of_imported
 
 

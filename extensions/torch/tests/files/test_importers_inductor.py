@@ -12,16 +12,16 @@ from typing import Any
 
 import pytest
 
-from memplan.questions.reading import Reader, ReadOptions
-from memplan.questions.verify.verify import verdict_on
+from memplan.extensions.systems.tests.asked_file import live_peak
+from memplan.extensions.torch.tests.drawn_wrappers import DIALECTS, drawn_wrapper
 from memplan.planner.errors import FormatError, InputError, OptionError
-from memplan.planner.verify.verifier import verify
 from memplan.planner.foreign.imported import Imported
 from memplan.planner.foreign.model_graph import read_model_graph
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.foreign.reading import detect, read_model
-from memplan.extensions.systems.tests.asked_file import live_peak
-from memplan.extensions.torch.tests.drawn_wrappers import DIALECTS, drawn_wrapper
+from memplan.planner.verify.verifier import verify
+from memplan.questions.reading import Reader, ReadOptions
+from memplan.questions.verify.verify import verdict_on
 from tests.support.depth import seeds
 
 HEAD = "# AOT ID: ['0_inference']\nfrom torch._inductor.hooks import run_intermediate_hooks\n"

@@ -6,13 +6,13 @@ import warnings
 from typing import Any
 
 import pytest
-from memplan.extensions.torch.files.fx import read_exported, read_graph
 
+from memplan.extensions.torch.files.fx import read_exported, read_graph
 from memplan.planner.errors import FormatError
-from memplan.planner.liveness.shadow import shadow
-from memplan.solvers.portfolio.solve import solve
 from memplan.planner.foreign.imported import Imported, ViewFacts
 from memplan.planner.foreign.model_options import ModelOptions
+from memplan.planner.liveness.shadow import shadow
+from memplan.solvers.portfolio.solve import solve
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # of others' modules, as they are loaded

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from memplan.planner.verify.verifier import verify
 from memplan.planner.foreign.reading import read_model
+from memplan.planner.verify.verifier import verify
 
 torch = pytest.importorskip("torch", reason="needs the extra executorch")
 pytestmark = [

@@ -11,22 +11,22 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from memplan.extensions.torch.inside.inductor import planned_pools
 
+from memplan.extensions.torch.inside.inductor import planned_pools
 from memplan.planner.errors import OptionError
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # of others' modules, as they are loaded
     pytest.importorskip("torch.fx", reason="needs torch")  # the folder of these tests may be taken for torch itself
     import torch
-    from memplan.extensions.torch.inside.backend import Partition, _least, _scheduled_peak, memplan
-    from memplan.extensions.torch.inside.tracing import interpreted
     from torch._dynamo.backends.common import aot_autograd
     from torch._inductor import config
     from torch._inductor.decomposition import select_decomp_table
     from torch.multiprocessing.reductions import StorageWeakRef
     from torch.utils._pytree import tree_leaves
 
+    from memplan.extensions.torch.inside.backend import Partition, _least, _scheduled_peak, memplan
+    from memplan.extensions.torch.inside.tracing import interpreted
     from memplan.extensions.torch.tests.torch_counts import peak_of
     from memplan.extensions.torch.tests.torch_zoo import MODELS, Network
 

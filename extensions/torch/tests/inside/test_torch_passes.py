@@ -6,20 +6,21 @@ import warnings
 from typing import Any
 
 import pytest
-from memplan.extensions.torch.inside.graphs import flops_of, graph_of
-from memplan.extensions.torch.inside.passes import reordered, with_clones, with_order
 
 from memplan import OperationsError, OrderOptions, order, order_operations
+from memplan.extensions.torch.inside.graphs import flops_of, graph_of
+from memplan.extensions.torch.inside.passes import reordered, with_clones, with_order
 from memplan.planner.errors import FormatError
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # of others' modules, as they are loaded
     pytest.importorskip("torch.fx", reason="needs torch")  # the folder of these tests may be taken for torch itself
     import torch
-    from memplan.extensions.torch.inside.tracing import joint_graph, whole
     from torch._subclasses import FakeTensorMode
     from torch.fx import symbolic_trace
     from torch.fx.experimental.proxy_tensor import make_fx
+
+    from memplan.extensions.torch.inside.tracing import joint_graph, whole
 
 pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning", "ignore::UserWarning")
 

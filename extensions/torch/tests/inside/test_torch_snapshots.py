@@ -9,13 +9,13 @@ from random import Random
 from typing import Any
 
 import pytest
+
+from memplan.api.cli.main import main
 from memplan.extensions.torch.files.allocator_settings import settings_of
 from memplan.extensions.torch.files.caching_allocator import CachingAllocator
 from memplan.extensions.torch.inside.answer import fits_of_snapshot
-
-from memplan.api.cli.main import main
-from memplan.planner.errors import OptionError
 from memplan.extensions.torch.tests.plain_allocator import MIB, PlainAllocator
+from memplan.planner.errors import OptionError
 
 DIVISIONS = {str(1 << k): 4 for k in range(16)}
 

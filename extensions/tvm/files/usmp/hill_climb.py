@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from memplan.solvers.reference.tensors import StopCheck
 from memplan.extensions.tvm.files.usmp.workspace import Placements, UsmpWorkspace, order_by_size
+from memplan.solvers.reference.tensors import StopCheck
 
 ATTEMPTS = 500
 

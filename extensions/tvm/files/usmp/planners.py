@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
-from memplan.planner.model.problem import Problem
-from memplan.solvers.reference.tensors import Placed, StopCheck
 from memplan.extensions.tvm.files.usmp.hill_climb import hill_climb as hill_climb_order
 from memplan.extensions.tvm.files.usmp.workspace import (
     MOST_CONFLICTS,
@@ -23,6 +21,8 @@ from memplan.extensions.tvm.files.usmp.workspace import (
     place_above_conflicts,
     workspace,
 )
+from memplan.planner.model.problem import Problem
+from memplan.solvers.reference.tensors import Placed, StopCheck
 
 Algorithm = Callable[[UsmpWorkspace, StopCheck], tuple[Mapping[int, tuple[int, int]], Sequence[int]]]
 """Returns (pool, offset) by position of a buffer, and the positions of those that fit nowhere."""

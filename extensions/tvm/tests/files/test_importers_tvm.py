@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from memplan.planner.errors import FormatError, OptionError
-from memplan.planner.instance.canonical import problem_hash
-from memplan.planner.liveness.shadow import shadow
-from memplan.solvers.portfolio.solve import solve
 from memplan.planner.foreign.imported import Imported, ViewFacts
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.foreign.reading import read_model
+from memplan.planner.instance.canonical import problem_hash
+from memplan.planner.liveness.shadow import shadow
+from memplan.solvers.portfolio.solve import solve
 from tests.support.dump_files import graph, node, perceptron, recorded
 
 

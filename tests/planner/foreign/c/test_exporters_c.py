@@ -13,10 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memplan.planner.errors import FormatError, PlanError
-from memplan.planner.model.problem_fields import Pool
 from memplan.planner.foreign.c_names import identifiers, prefix_of
 from memplan.planner.foreign.layout import VerifiedLayout
 from memplan.planner.foreign.writing import export
+from memplan.planner.model.problem_fields import Pool
 from tests.support.elf import Elf
 from tests.support.layouts import NAMES, PLACES, TWO_MEMORIES, layout_of, one_pool, two_memories, two_memories_anywhere
 

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from lab.families import tight
+from memplan.planner.model.plan import Enough, Explanation
+from memplan.planner.model.problem import Problem
 from memplan.questions.explain.explain import CAPABILITY, explain, lines
 from memplan.questions.explain.reasons.live_sets import enough
 from memplan.questions.explain.reasons.reasoning import reason_of
 from memplan.questions.explain.values import ExplainOptions
-from memplan.planner.model.plan import Enough, Explanation
-from memplan.planner.model.problem import Problem
 from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.search.control import Control
 from tests.support import public_problems

@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from memplan.questions.plan.replanning.old_places import cheapest_cover
-from memplan.questions.plan.replanning.replan import replan
 from memplan.planner.errors import OptionError
 from memplan.planner.model.buffer_table import column
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
+from memplan.questions.plan.replanning.old_places import cheapest_cover
+from memplan.questions.plan.replanning.replan import replan
 from memplan.solvers.portfolio.options import SolveOptions
 from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.search.control import Control

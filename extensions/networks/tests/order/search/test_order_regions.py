@@ -10,12 +10,11 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from memplan.questions.explain.repairs.orders import repairs_of_graph
 
 from lab.order_agreement import faults, is_accepted
 from memplan import read_graph
 from memplan.api.cli.main import main
-from memplan.questions.explain.repairs.orders import repairs_of_graph
-from memplan.questions.explain.values import ExplainOptions
 from memplan.extensions.networks.order.answer import RegionOrder
 from memplan.extensions.networks.order.certificate import certify_order
 from memplan.extensions.networks.order.options import OrderOptions
@@ -27,6 +26,7 @@ from memplan.planner.liveness.ordered import problem_of_order
 from memplan.planner.operations.graph import GraphOperation, OperationGraph, Region, graph_from, write_graph
 from memplan.planner.operations.order_check import peak_of
 from memplan.planner.verify.verifier import verify
+from memplan.questions.explain.values import ExplainOptions
 from memplan.solvers.search.control import Control
 from tests.support.operation_graphs import ORDERED_INSIDE, least_peak, random_graph
 

@@ -6,10 +6,6 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from memplan.planner.model.plan import Plan
-from memplan.planner.model.problem import Problem
-from memplan.solvers.portfolio.solve import solve
-from memplan.solvers.reference.tensors import StoppedError
 from memplan.extensions.tvm.files.usmp.hill_climb import RandR, hill_climb
 from memplan.extensions.tvm.files.usmp.planners import greedy_by_size
 from memplan.extensions.tvm.files.usmp.workspace import (
@@ -20,6 +16,10 @@ from memplan.extensions.tvm.files.usmp.workspace import (
     place_above_conflicts,
     workspace,
 )
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
+from memplan.solvers.portfolio.solve import solve
+from memplan.solvers.reference.tensors import StoppedError
 from tests.support import tvm_problems as tvm
 
 ALGORITHMS = ("greedy-by-size", "greedy-by-conflicts", "hill-climb")

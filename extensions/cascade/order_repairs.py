@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from memplan.questions import search
 from memplan.extensions.cascade.cascade import CascadeOptions, cascade
-from memplan.questions.explain.values import ExplainOptions, OrderChange, OrderRepair, OrderRepairs, Outcome
 from memplan.extensions.networks.order.options import OrderOptions
 from memplan.extensions.networks.order.placement import order_and_place
 from memplan.planner.errors import MemplanError
@@ -17,6 +15,8 @@ from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem, with_fields
 from memplan.planner.operations.graph import OperationGraph
 from memplan.planner.operations.order_check import peak_of
+from memplan.questions import search
+from memplan.questions.explain.values import ExplainOptions, OrderChange, OrderRepair, OrderRepairs, Outcome
 from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.search.control import Control
 

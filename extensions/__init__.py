@@ -1,0 +1,115 @@
+"""memplan's own extensions, and the rows that each adds to the tables of the base.
+
+`memplan` registers `TABLES` when it is imported. A table's function imports its rows when the table is first read.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+
+def _questions() -> Mapping[str, Any]:
+    from memplan.extensions.cascade import CASCADE
+    from memplan.extensions.networks import LIVENESS, ORDER
+    from memplan.extensions.schedule import SCHEDULE
+    from memplan.extensions.shapes import SHAPES
+
+    return {"order": ORDER, "schedule": SCHEDULE, "cascade": CASCADE, "liveness": LIVENESS, "shapes": SHAPES}
+
+
+def _commands() -> Mapping[str, Any]:
+    from memplan.extensions import bench, library, mcp, torch
+
+    return {"bench": bench.COMMAND, "fits": torch.FITS, "library": library.COMMAND, "mcp": mcp.COMMAND}
+
+
+def _clusters() -> Mapping[str, Any]:
+    from memplan.extensions.bench import CLUSTER
+
+    return {"dask": CLUSTER, "ray": CLUSTER}
+
+
+def _searches() -> Mapping[str, Any]:
+    from memplan.extensions import cascade, differing, networks, objects, prices, recompute
+
+    return {
+        "recompute": recompute.SEARCH,
+        "objects": objects.OBJECTS,
+        "heaps": objects.HEAPS,
+        "differing": differing.SEARCH,
+        "price-lines": prices.PRICE_LINES,
+        "narrow-prices": prices.NARROW_PRICES,
+        "reorder": networks.REORDER,
+        "check-reorder": networks.CHECK_REORDER,
+        "reorder-program": networks.REORDER_PROGRAM,
+        "repairs-of-graph": cascade.REPAIRS_OF_GRAPH,
+        "cascade-hint": cascade.HINT,
+    }
+
+
+def _views() -> Mapping[str, Any]:
+    from memplan.extensions import page
+
+    return {
+        "plan": page.PLAN,
+        "cell": page.CELL,
+        "comparison": page.COMPARISON,
+        "cascade": page.CASCADE,
+        "cascade-picture": page.CASCADE_PICTURE,
+        "explain": page.EXPLAIN,
+        "order": page.ORDER,
+        "recompute": page.RECOMPUTE,
+        "schedule": page.SCHEDULE,
+        "shapes": page.SHAPES,
+        "chart": page.CHART,
+        "service": page.SERVICE,
+    }
+
+
+def _systems() -> Mapping[str, Any]:
+    """Return the rows of systems; files are recognised in this order."""
+    from memplan.extensions.models.executorch.system import SYSTEM as EXECUTORCH_PROGRAMS
+    from memplan.extensions.models.onnx.system import SYSTEM as ONNX
+    from memplan.extensions.models.tflite.system import SYSTEM as TFLITE
+    from memplan.extensions.models.tflm.system import SYSTEM as TFLM
+    from memplan.extensions.systems.dsa.system import SYSTEM as DSA
+    from memplan.extensions.systems.ggml.system import SYSTEM as GGML
+    from memplan.extensions.systems.iopddl.system import SYSTEM as IOPDDL
+    from memplan.extensions.systems.iree.system import SYSTEM as IREE
+    from memplan.extensions.systems.luminal.system import SYSTEM as LUMINAL
+    from memplan.extensions.systems.mlir.system import SYSTEM as MLIR
+    from memplan.extensions.systems.nntrainer.system import SYSTEM as NNTRAINER
+    from memplan.extensions.systems.openvino.system import SYSTEM as OPENVINO
+    from memplan.extensions.systems.pto.system import SYSTEM as PTO
+    from memplan.extensions.systems.stablehlo.system import SYSTEM as STABLEHLO
+    from memplan.extensions.systems.tilelang.system import SYSTEM as TILELANG
+    from memplan.extensions.systems.tinygrad.system import SYSTEM as TINYGRAD
+    from memplan.extensions.systems.ttlang.system import SYSTEM as TTLANG
+    from memplan.extensions.systems.vela.system import SYSTEM as VELA
+    from memplan.extensions.systems.xla.system import SYSTEM as XLA
+    from memplan.extensions.systems.xnnpack.system import SYSTEM as XNNPACK
+    from memplan.extensions.torch.cadence.system import SYSTEM as CADENCE
+    from memplan.extensions.torch.executorch_planner.system import SYSTEM as EXECUTORCH
+    from memplan.extensions.torch.system import SYSTEM as TORCH
+    from memplan.extensions.tvm.files.system import SYSTEM as TVM
+
+    first = (TFLM, EXECUTORCH, CADENCE, TVM, TFLITE, ONNX, EXECUTORCH_PROGRAMS, XLA, IREE, STABLEHLO, DSA, IOPDDL, MLIR)
+    rest = (VELA, GGML, PTO, LUMINAL, NNTRAINER, OPENVINO, TILELANG, TINYGRAD, TTLANG, XNNPACK, TORCH)
+    return {row.name: row for row in (*first, *rest)}
+
+
+def _solvers() -> Mapping[str, Any]:
+    from memplan.extensions.prices.rows import PRICE_BOUNDS, PRICES
+
+    return {row.name: row for row in (PRICES, PRICE_BOUNDS)}
+
+
+TABLES: Mapping[str, Callable[[], Mapping[str, Any]]] = {
+    "questions": _questions,
+    "commands": _commands,
+    "clusters": _clusters,
+    "searches": _searches,
+    "views": _views,
+    "systems": _systems,
+    "own-solvers": _solvers,
+}
+"""From the name of a table to the function that returns its rows by name."""

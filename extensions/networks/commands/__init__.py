@@ -1,0 +1,1 @@
+"""The commands of networks: order, liveness, and plans in a better order."""

@@ -1,0 +1,65 @@
+"""The row of a solver: its name, where it is, what it can do and needs."""
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import cast
+
+from memplan.planner.errors.extras import is_installed
+from memplan.planner.extensions import imported
+from memplan.planner.fixed import fixed
+from memplan.planner.instance.instance import PLAIN, Instance
+from memplan.solvers.search.incumbent import Search
+
+Solver = Callable[[Instance, Search], None]
+
+
+EVERYTHING = frozenset(PLAIN)
+"""The default features of a solver."""
+SEARCHED = frozenset({"clearances", "intervals"})
+"""The constraint kinds that the exact search supports."""
+PACKED = SEARCHED | {"relative", "sharing", "pages", "banks", "bank-weights", "reuse", "together"}
+"""The constraint kinds that packers support; engines' answers go through packers, so these support them, too."""
+
+
+@fixed
+class SolverRow:
+    """A solver; `where` is `module:function`, a callable `(instance, search) -> None`.
+
+    `can` names the features of instances that it honours; `needs` the packages it imports. An `is_isolated` solver runs
+    in a process of its own. What an `is_trusted` one says of bounds and infeasibility is believed without a second
+    opinion; `proves` says whether it ever says anything of them. `at_least` and `at_most` are the numbers of buffers
+    it is tried on, and `memories_at_least` that of the memories, where it is not requested by name; one that
+    `needs_mixed_alignments` is then tried only where buffers differ in these, others only on instances that have all
+    features that they `must_have`. `quick` is the location of a part that finds first answers quickly, and `suits` that
+    of a further condition, `(instance) -> bool`; both are empty for most.
+    """
+
+    name: str
+    summary: str
+    where: str
+    can: frozenset[str] = EVERYTHING
+    needs: tuple[str, ...] = ()
+    is_isolated: bool = False
+    is_trusted: bool = False
+    proves: bool = False
+    at_least: int = 0
+    at_most: int | None = None
+    memories_at_least: int = 1
+    needs_mixed_alignments: bool = False
+    must_have: frozenset[str] = frozenset()
+    quick: str = ""
+    suits: str = ""
+
+    @cached_property
+    def is_installed(self) -> bool:
+        """True if all its packages can be imported."""
+        return all(map(is_installed, self.needs))
+
+    def can_solve(self, instance: Instance) -> bool:
+        """Return True if the row's own condition holds for an instance."""
+        return not self.suits or bool(imported(self.suits)(instance))
+
+    @cached_property
+    def function(self) -> Solver:
+        """The solver's function, imported on first use."""
+        return cast(Solver, imported(self.where))
