@@ -17,7 +17,7 @@ RUN python3 -m venv /build/hatch \
 
 # The core is compiled with the wheel, by the compiler of a package.
 COPY . .
-RUN /build/hatch/bin/pip wheel --no-deps --no-build-isolation --wheel-dir /build/wheel . ./packages/* \
+RUN /build/hatch/bin/pip wheel --no-deps --no-build-isolation --wheel-dir /build/wheel . \
  && /opt/memplan/bin/pip install --no-deps /build/wheel/*.whl
 
 # Tests and sources of packages, symbols for debuggers, and programs for other systems are not needed; nor is pip, where

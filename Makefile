@@ -15,8 +15,7 @@ INSTALL = UV_FIND_LINKS="$$PIP_FIND_LINKS" $(BIN)/uv pip install --quiet --pytho
 	$(if $(INDEX),--default-index $(INDEX))
 # What is compiled for the environment is not compiled again by tests of wheels.
 ONCE = $(if $(shell command -v c++),CXX="'$(BIN)/python' '$(CURDIR)/tests/support/compile_once.py' c++")
-PACKAGES = $(patsubst %,--editable %,. $(patsubst %/pyproject.toml,./%,$(wildcard packages/*/pyproject.toml)))
-BUILT_FROM = pyproject.toml $(wildcard packages/*/pyproject.toml) hatch_build.py $(shell find solvers/core questions/*/core packages/*/memplan_*/core -name '*.[ch]pp' -o -name 'build.py')
+BUILT_FROM = pyproject.toml hatch_build.py $(shell find solvers/core extensions/*/core extensions/*/*/core -name '*.[ch]pp' -o -name 'build.py')
 
 .PHONY: demo serve test ledger deep environment
 demo: $(VENV)/service.ready
@@ -42,7 +41,7 @@ $(BIN)/uv:
 
 $(VENV)/service.ready: requirements.lock $(BUILT_FROM) | $(BIN)/uv
 	@echo "installing memplan with engines and service into $(VENV)"
-	@$(PIP) --no-deps $(PACKAGES) & compiled=$$!; \
+	@$(PIP) --no-deps --editable . & compiled=$$!; \
 	$(INSTALL) --require-hashes --requirement requirements.lock; installed=$$?; \
 	wait $$compiled && exit $$installed
 	@touch $@
@@ -53,7 +52,7 @@ $(VENV)/tests.ready: requirements-dev.lock $(BUILT_FROM) | $(BIN)/uv
 	@echo "installing memplan with all that tests need into $(VENV)"
 	@{ npm install --silent --no-save --prefix $(VENV)/node 'typescript@7.0.2' >/dev/null 2>&1 \
 	    || echo "could not install typescript"; } & typed=$$!; \
-	$(ONCE) $(PIP) --no-deps $(PACKAGES) & compiled=$$!; \
+	$(ONCE) $(PIP) --no-deps --editable . & compiled=$$!; \
 	$(INSTALL) --require-hashes --requirement requirements-dev.lock; installed=$$?; \
 	$(INSTALL) 'torch==2.13.0+cpu' 'executorch==1.5.1' 2>/dev/null || echo "could not install executorch"; \
 	$(INSTALL) 'onnxruntime==1.31.1' 'ai-edge-litert==2.3.0' 'tflite-micro==0.dev20261023182759' 2>/dev/null \

@@ -22,9 +22,7 @@ _COMPILER = "ziglang>=0.13"
 
 
 class CoreBuildHook(BuildHookInterface):  # type: ignore[type-arg]
-    """Compile the core, or what a distribution of `packages` adds to it, into the wheel, or into the checkout that is
-    installed as editable.
-    """
+    """Compile the core into the wheel, or into the checkout that is installed as editable."""
 
     def dependencies(self) -> list[str]:
         """Return what compiling needs beside the project's own build requirements."""
@@ -43,7 +41,7 @@ class CoreBuildHook(BuildHookInterface):  # type: ignore[type-arg]
             build_data["force_include"] |= {str(file): str(file.relative_to(ROOT)) for file in needed}
             return
         folders = self._compiling()["folders"]
-        package = Path(self.root, self.metadata.name.replace("-", "_"))
+        package = ROOT / "memplan"
         root = ROOT
         if version != "editable":  # in a copy, which leaves the checkout as it is
             root = Path(mkdtemp())
@@ -54,7 +52,7 @@ class CoreBuildHook(BuildHookInterface):  # type: ignore[type-arg]
         if version != "editable":
             made = [file for file in built.glob("**/core/built/*") if file.is_file()]
             build_data["force_include"] |= {str(file): str(package.name / file.relative_to(built)) for file in made}
-        if version != "editable" and package.name == "memplan":
+        if version != "editable":
             build_data["force_include"] |= {
                 str(file): str("memplan" / file.relative_to(self.root))
                 for file in Path(self.root, "examples").glob("**/*")

@@ -36,13 +36,13 @@ def pytest_sessionstart() -> None:
     A fault of a solver is an error in all processes that tests start, as it is in theirs (`filterwarnings`).
     """
     os.environ.setdefault("PYTHONWARNINGS", "error:a fault of solver")
-    if all(core.is_built(folder) for package in core.packages() for folder in core.folders(package)):
+    package = core.HERE.parents[1]
+    if all(map(core.is_built, core.folders(package))):
         return
     folder = os.open(core.HERE, os.O_RDONLY)
     try:
         fcntl.flock(folder, fcntl.LOCK_EX)
-        for package in core.packages():
-            core.build(package)
+        core.build(package)
     finally:
         os.close(folder)
 

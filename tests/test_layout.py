@@ -15,7 +15,7 @@ from tests.words import docstrings, forbidden, without_messages, without_words, 
 TESTS = Path(__file__).parent
 ROOMS = sorted(
     folder.relative_to(TESTS)
-    for package in ("planner", "solvers", "systems", "capabilities", "api")
+    for package in ("planner", "solvers", "questions", "api")
     for folder in (TESTS / package).rglob("*")
     if any(folder.glob("test_*.py"))
 )

@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
 GLOSSARY = "docs/glossary.md"
-PRODUCT = ("planner/", "solvers/", "systems/", "capabilities/", "api/", "memplan/", "packages/")
+PRODUCT = ("planner/", "solvers/", "questions/", "api/", "memplan/", "extensions/")
 PROSE = ("docs/", "CONTRIBUTING.md", "README.md")
 FREE = (GLOSSARY, "docs/decisions/")  # the list itself; decisions may name what a thing was called before
 PUBLIC = re.compile(r"lease_owner|jobs_by_owner|OWNER/|[`\"{,]r[u]ng[`\"},]|[Ss]ingle[_ ]fl[i]ght")
@@ -63,8 +63,8 @@ def main() -> int:
         for name, text in _suspected(bound, verbs)
     }
     findings = [*_forbidden_words(dict(_suspected(files, words)), words), *_forbidden_words(prose, verbs)]
-    # Models of capabilities bear the names that users see; those of the studies below may have the same.
-    below = {name: tree for name, tree in product.items() if not name.startswith("capabilities/")}
+    # Models of questions bear the names that users see; those of the studies below may have the same.
+    below = {name: tree for name, tree in product.items() if not name.startswith(("questions/", "extensions/"))}
     findings += [*_questions(product), *_sizes(product), *_classes(below)]
     report = "-o" in sys.argv
     print(*([] if report else findings), f"{len(findings)} findings about words", sep="\n")
@@ -188,11 +188,11 @@ def _sizes(trees: dict[str, ast.Module]) -> Iterator[str]:
 
 def _classes(trees: dict[str, ast.Module]) -> Iterator[str]:
     """Yield the names of public classes that are defined more than once; a private one is its module's own affair, and
-    those of another distribution are its own.
+    those of an extension are its own.
     """
     places = defaultdict(list)
     for name, tree in trees.items():
-        for node in ast.walk(tree) if not name.startswith("packages/") else ():
+        for node in ast.walk(tree) if not name.startswith("extensions/") else ():
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 places[node.name].append(f"{name}:{node.lineno}")
     for name, defined in sorted(places.items()):

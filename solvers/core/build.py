@@ -32,11 +32,6 @@ def folders(package: Path) -> list[Path]:
     return [folder for place in _PLACES for folder in sorted({path.parent for path in package.glob(f"{place}/*.cpp")})]
 
 
-def packages() -> list[Path]:
-    """Return memplan, and the distributions of its checkout that have C++."""
-    return [HERE.parents[1]]
-
-
 def library_of(folder: Path) -> Path:
     """Return the library file of a folder."""
     holder = folder.parent.name
@@ -122,5 +117,5 @@ def installed_compiler() -> list[str] | None:
 
 
 if __name__ == "__main__":
-    for each in map(Path, sys.argv[1:]) if sys.argv[1:] else packages():
+    for each in map(Path, sys.argv[1:]) if sys.argv[1:] else [HERE.parents[1]]:
         build(each)

@@ -128,7 +128,7 @@ def test_the_wheel_of_a_package_with_kernels_has_their_library(tmp_path: Path, i
     made = build(project, "wheel", tmp_path / "wheel")
     with zipfile.ZipFile(made) as wheel:
         built = [name for name in wheel.namelist() if name.endswith(SUFFIX)]
-    assert built == [f"memplan.extensions.recompute/core/built/memplan_recompute{SUFFIX}"]
+    assert built == [f"extensions/recompute/core/built/memplan_recompute{SUFFIX}"]
     assert "-py3-none-" in made.name
     assert platform.machine() in made.name
 

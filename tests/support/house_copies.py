@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-PACKAGES = ("planner", "solvers", "systems", "capabilities", "api", "extensions/checkers", "memplan")
+PACKAGES = ("planner", "solvers", "questions", "api", "extensions", "memplan")
 
 
 def copy_packages(folder: Path, *more: str) -> None:

@@ -1,4 +1,4 @@
-"""TFLite Micro's planner, written again; the package `memplan-models` reads its models."""
+"""TFLite Micro's planner, written again."""
 
 from __future__ import annotations
 
