@@ -24,6 +24,7 @@ CHECKS = (
     ("lint", ["ruff", "check", "--quiet", "."]),
     ("layers", ["lint-imports", "--no-cache"]),
     ("words", [sys.executable, "-m", "tests.words"]),
+    ("lines", [sys.executable, "-m", "tests.lines"]),
 )
 TYPES = ("nice", str(BIN / "mypy"))
 N_PROCESSES = min((os.cpu_count() or 1) + 1, 8)
