@@ -1,18 +1,19 @@
-"""The build hook: the core is compiled when the package is built or installed, by a compiler of C++ that is there or is
-taken from a package."""
+"""The build backend, which is hatchling's, and its hook: the core is compiled when the package is built or installed,
+by a compiler of C++ that is there or is taken from a package."""
 
 from __future__ import annotations
 
+import os
 import platform
-import shutil
 import subprocess
 import sys
 import sysconfig
 from pathlib import Path
 from runpy import run_path
-from tempfile import mkdtemp
 from typing import Any
 
+os.environ.pop("PIP_BUILD_TRACKER", None)  # under it, hatchling has no metadata without a build, and so compiles twice
+from hatchling.build import *  # noqa: F403
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 ROOT = Path(__file__).parent
@@ -40,19 +41,13 @@ class CoreBuildHook(BuildHookInterface):  # type: ignore[type-arg]
             needed = [Path(__file__), *(file for file in _CORE.iterdir() if file.is_file())]
             build_data["force_include"] |= {str(file): str(file.relative_to(ROOT)) for file in needed}
             return
-        folders = self._compiling()["folders"]
+        compiling = self._compiling()
         package = ROOT / "memplan"
-        root = ROOT
-        if version != "editable":  # in a copy, which leaves the checkout as it is
-            root = Path(mkdtemp())
-            for folder in {_CORE, *folders(package)}:
-                shutil.copytree(folder, root / folder.relative_to(ROOT), ignore=shutil.ignore_patterns("built"))
-        program, built = (root / path.relative_to(ROOT) for path in (_CORE / "build.py", package))
-        subprocess.run([sys.executable, str(program), str(built)], check=True)
+        subprocess.run([sys.executable, str(_CORE / "build.py"), str(package)], check=True)
         if version != "editable":
-            made = [file for file in built.glob("**/core/built/*") if file.is_file()]
-            build_data["force_include"] |= {str(file): str(package.name / file.relative_to(built)) for file in made}
-        if version != "editable":
+            made = [compiling["library_of"](folder) for folder in compiling["folders"](package)]
+            made += [library.with_name("sources.txt") for library in made]
+            build_data["force_include"] |= {str(file): str(package.name / file.relative_to(package)) for file in made}
             build_data["force_include"] |= {
                 str(file): str("memplan" / file.relative_to(self.root))
                 for file in Path(self.root, "examples").glob("**/*")

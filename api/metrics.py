@@ -1,8 +1,7 @@
-"""Metrics for Prometheus, counted by one server or by its processes together since the start."""
+"""Metrics for Prometheus, counted by one server since its start."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from contextvars import ContextVar
 from functools import cache, partial
@@ -10,15 +9,12 @@ from typing import Literal
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics, generate_latest
 from prometheus_client.gc_collector import GCCollector
-from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.process_collector import ProcessCollector
 
 from memplan.api.store.job import STATES, State
 from memplan.solvers.search.result import SolveResult
 
 disable_created_metrics()  # type: ignore[no-untyped-call]  # a second, useless line for each counter
-COUNTS_FOLDER = "PROMETHEUS_MULTIPROC_DIR"
-"""The environment variable that enables prometheus_client's multiprocess mode and names its folder."""
 _REQUEST_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 3600)
 _SOLVE_BUCKETS = (0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 2, 5, 10, 30, 60, 300, 3600)
 _GAP_BUCKETS = (0.0, 0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
@@ -35,8 +31,6 @@ _NOW = {
     "held_body_bytes": "Bytes of requests that were read and are not yet answered.",
 }
 """The gauges of this server, with their descriptions."""
-_SHARED = frozenset({"workers", "places"})
-"""Gauges that all processes of a server share; the others exist once for each process."""
 
 Place = Literal["server", "worker"]
 Lookup = Literal["hit", "started_from", "joined", "miss"]
@@ -49,10 +43,8 @@ class Metrics:
 
     def __init__(self) -> None:
         self._registry = registry = CollectorRegistry()
-        self.is_one_of_several = COUNTS_FOLDER in os.environ
-        if not self.is_one_of_several:
-            ProcessCollector(registry=registry)
-            GCCollector(registry=registry)
+        ProcessCollector(registry=registry)
+        GCCollector(registry=registry)
         counter, histogram = partial(Counter, registry=registry), partial(Histogram, registry=registry)
         gauge = partial(Gauge, registry=registry)
         # Label combinations are few, and looking one up takes longer than counting, so each is cached.
@@ -75,11 +67,8 @@ class Metrics:
         self._lost = counter("memplan_workers_lost", "Workers that died or were killed in a solve.")
         self._finished = counter("memplan_jobs_finished", "Jobs that ended here, by state.", ("state",))
         says = "Jobs in the store, of all servers, by state."
-        self._jobs = Gauge("memplan_jobs", says, ("state",), registry=registry, multiprocess_mode="livemostrecent")
-        self._now = {
-            name: gauge(f"memplan_{name}", says, multiprocess_mode="livemax" if name in _SHARED else "livesum")
-            for name, says in _NOW.items()
-        }
+        self._jobs = Gauge("memplan_jobs", says, ("state",), registry=registry)
+        self._now = {name: gauge(f"memplan_{name}", says) for name, says in _NOW.items()}
 
     def answered(self, method: str, route: str, status: int, seconds: float) -> None:
         """Count an answered request; `route` is the path as the app declares it, without its parameters' values."""
@@ -124,14 +113,6 @@ class Metrics:
         """Return all metrics in Prometheus' text format; `jobs` by state, `now` by the names of _NOW."""
         for state in STATES:
             self._jobs.labels(state).set(jobs.get(state, 0))
-        self.note(now)
-        if not self.is_one_of_several:
-            return generate_latest(self._registry)
-        together = CollectorRegistry()
-        MultiProcessCollector(together)  # type: ignore[no-untyped-call]
-        return generate_latest(together)
-
-    def note(self, now: Mapping[str, int]) -> None:
-        """Publish the current gauges, for any process of the server to report."""
         for name, count in now.items():
             self._now[name].set(count)
+        return generate_latest(self._registry)

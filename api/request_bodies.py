@@ -13,8 +13,8 @@ from typing import Any, get_args
 
 from memplan.api.options import NO_OPTIONS, Options
 from memplan.files import named
-from memplan.planner.errors import MAX_SHOWN, FormatError, InputError, OptionError, path_of, shown
-from memplan.planner.errors.did_you_mean import did_you_mean, meant
+from memplan.planner.errors import MAX_SHOWN, FormatError, InputError, OptionError, Sentence, mended, path_of, shown
+from memplan.planner.errors.did_you_mean import did_you_mean, meant, object_way, other_words
 from memplan.planner.foreign.reading import detect
 from memplan.planner.formats import FORMATS, memplan_json, minimalloc_csv
 from memplan.planner.model.rows import WireValue
@@ -169,7 +169,7 @@ def _taken(shape: BodyShape, content: dict[str, Any], kept: Collection[str], ter
     """Remove the options and terms from the fields of a body, also from beside the inputs."""
     options = content.pop("options", {})
     if not isinstance(options, dict):
-        raise OptionError(f"options: must be an object, got {shown(options)}")
+        raise OptionError(f"options: must be an object, got {shown(options)}", way=object_way("options"))
     parts = BodyParts(options=dict(options))
     for name in content.keys() & shape.known - set(kept):
         check_once(name, parts.options, "options and beside the inputs")
@@ -224,10 +224,10 @@ def check_once(name: str, known: Collection[str], where: str) -> None:
         raise OptionError(f"{path_of((name,))}: must be given once, got it in {where}")
 
 
-def lacking(capability: Capability[Any], given: Collection[str], *, has_files: bool = False) -> list[str]:
+def lacking(capability: Capability[Any], given: Collection[str], *, has_files: bool = False) -> list[Sentence]:
     """Return a sentence for each required input that is missing."""
     breaks = [
-        f"{each.name}: is required"
+        mended(f"{each.name}: is required", other_words("required").get(each.name))
         for each in capability.inputs
         if each.required and each.name not in given and not (has_files and each.absent is not None)
     ]

@@ -11,7 +11,7 @@ from pydantic import AfterValidator, Field, ValidationError, field_validator
 from pydantic_core import PydanticCustomError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from memplan.planner.errors import OptionError, sentences, shown
+from memplan.planner.errors import InputError, OptionError, sentences, shown
 from memplan.solvers.portfolio.options import MAX_TIME_LIMIT_S
 from memplan.solvers.processes.threads import processors
 
@@ -26,7 +26,6 @@ _OF_KUBERNETES = (f"{PREFIX}SERVICE_", f"{PREFIX}PORT")
 
 
 def _database(url: str) -> str:
-    # Imported here, because a service without a named database should not wait for its library.
     from sqlalchemy import make_url
     from sqlalchemy.exc import ArgumentError
 
@@ -67,7 +66,6 @@ class Settings(BaseSettings):
     database_url: Annotated[str, AfterValidator(_database)] | None = Field(default=None, repr=False)
 
     # Processes
-    processes: int = Field(default_factory=processors, ge=1, le=1024)
     workers: int = Field(default_factory=processors, ge=0)
     solves: int = Field(default_factory=processors, ge=1)
     threads: int | None = Field(default=None, ge=1)
@@ -119,5 +117,5 @@ def read_settings(**given: Any) -> Settings:
     try:
         return Settings(**given)
     except ValidationError as error:
-        split = (sentence.split(":", 1) for sentence in sentences(error))
+        split = (sentence.split(":", 1) for sentence in InputError(*sentences(error)).sentences)
         raise OptionError(*(f"{PREFIX}{name.upper()}:{rule}" for name, rule in split)) from error

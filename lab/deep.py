@@ -42,9 +42,6 @@ PROGRAMS: Mapping[str, tuple[str | int, ...]] = {
     "shapes": ("lab.shapes", "random", 2_000),
     "limits": ("lab.shapes", "limits", 2_000),
     "all values": ("lab.symbolic_certificates", 1_000),
-    "steps": ("lab.torch_steps", "fits"),
-    "capacities": ("lab.torch_steps", "backend"),
-    "determinism": ("lab.determinism", 50),
     "soak": ("lab.soak", 100),
 }
 """From a name to a module and its arguments; a number is the cases that a release wants."""

@@ -123,9 +123,6 @@ import memplan.tvm
 memplan.tvm.install()
 memplan.tvm.uninstall()
 """,
-    "tile": """
-run("schedule examples/schedules/attention.json -q --time-limit 2")
-""",
     "systems": """
 from memplan.planner.systems import reference_planners
 assert "reference:ggml-allocator" in reference_planners()

@@ -226,7 +226,6 @@ def names(suite: str) -> list[str]:
 
 def main() -> None:
     """Write a folder of problems."""
-    # Imported here: tests that draw problems hold what a first search imports.
     import argparse
 
     parser = argparse.ArgumentParser(description="Write problems that are drawn by rule.")

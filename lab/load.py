@@ -49,8 +49,7 @@ async def _load(asked: argparse.Namespace, own: Served) -> dict[str, object]:
     requests = _Requests(asked, f"{own.host}:{own.port}", draw)
     known = [requests.new() for _ in range(_WARM)]
     line = _Line((own.host, own.port), asked.connections)
-    for _ in range(3):  # so that each of several server processes was asked
-        await asyncio.gather(*(line.ask(request) for request in known))
+    await asyncio.gather(*(line.ask(request) for request in known))
     line.forget()
     most = int(asked.seconds * (asked.rate or 3000.0))
     bodies = [draw.choice(known) if draw.random() < asked.hits else b"" for _ in range(most)]

@@ -89,7 +89,6 @@ def corners(pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
 
 def faults_of_models(names: Sequence[str]) -> Iterator[str]:
     """Print a line for each model; yield those whose answer claims more than was decided, without a word."""
-    # Imported here: it needs torch.
     from lab.support.symbolic_models import ASKED, symbolic_model
 
     for name in names or ASKED:

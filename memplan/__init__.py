@@ -12,44 +12,185 @@ print(plan.status, plan.peak, plan.placement("conv2").offset)
 assert verify(problem, plan).valid
 ```
 
-A name is imported when it is first asked for: importing memplan loads nothing else. Questions and what comes with each
-are rows of `memplan.questions`; `python -m lab.stub` writes `__init__.pyi` from all names, for type checkers.
+A name is imported when it is first asked for: importing memplan loads nothing else. Questions of other distributions,
+and what comes with each, are rows of `memplan.questions`.
 """
 
-import gc
-import sys
 from functools import cache
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from memplan.extensions import TABLES
-from memplan.moved import MovedModules
 from memplan.planner.extensions import register
 
-register(TABLES)
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import ParamSpec, Protocol, TypeVar, overload
 
-if MovedModules not in sys.meta_path:
-    sys.meta_path.append(MovedModules)
+    from memplan.extensions.cascade.answer import CascadeAnswer
+    from memplan.extensions.cascade.cascade import CascadeOptions
+    from memplan.extensions.cascade.cascade import cascade as _cascade
+    from memplan.extensions.cascade.timing.target import Target
+    from memplan.extensions.networks.liveness.liveness import LivenessAnswer, LivenessOptions, Shadow
+    from memplan.extensions.networks.liveness.liveness import liveness as _liveness
+    from memplan.extensions.networks.order.answer import OrderAnswer, Recomputed
+    from memplan.extensions.networks.order.options import OrderOptions
+    from memplan.extensions.networks.order.order import order as _order
+    from memplan.extensions.networks.order.search.solve import order_operations
+    from memplan.extensions.schedule.answer import ScheduleAnswer
+    from memplan.extensions.schedule.schedule import ScheduleOptions
+    from memplan.extensions.schedule.schedule import schedule as _schedule
+    from memplan.extensions.shapes.limits import ShapesLimits
+    from memplan.extensions.shapes.shapes import ShapesAnswer, ShapesOptions
+    from memplan.extensions.shapes.shapes import shapes as _shapes
+    from memplan.extensions.shapes.symbols.problem import SymbolicProblem
+    from memplan.extensions.shapes.verify_shapes import SymbolicOffsets, VerifiedShapes
+    from memplan.files import read_graph, read_plan, read_problem, write_plan, write_problem
+    from memplan.planner import __version__
+    from memplan.planner.errors import (
+        FileError,
+        FormatError,
+        InputError,
+        InvalidPlanError,
+        MemplanError,
+        OperationsError,
+        OptionError,
+        PlanError,
+        ProblemError,
+    )
+    from memplan.planner.model.application import Application
+    from memplan.planner.model.objects import ObjectsProblem
+    from memplan.planner.model.plan import Explanation, Plan
+    from memplan.planner.model.problem import Problem
+    from memplan.planner.model.problem_fields import BankUse, Pool
+    from memplan.planner.model.rows import Buffer, OffsetMod, Placement, Relative
+    from memplan.planner.operations.graph import OperationGraph
+    from memplan.planner.verify.violation import Violation
+    from memplan.questions.capability import Control
+    from memplan.questions.capability.selection import select_fields
+    from memplan.questions.certify.certify import CertifyOptions
+    from memplan.questions.certify.certify import certify as _certify
+    from memplan.questions.check.check import CheckOptions
+    from memplan.questions.check.check import check as _check
+    from memplan.questions.compare.compare import CompareOptions, ModelComparison
+    from memplan.questions.compare.compare import compare as _compare
+    from memplan.questions.convert.answer import Converted
+    from memplan.questions.convert.convert import convert as _convert
+    from memplan.questions.convert.options import ConvertOptions
+    from memplan.questions.explain.explain import ExplainAnswer
+    from memplan.questions.explain.explain import explain as _explain
+    from memplan.questions.explain.values import ExplainOptions, Repairs, WhatIf
+    from memplan.questions.plan.objects import ObjectsAnswer
+    from memplan.questions.plan.plan import PlanOptions
+    from memplan.questions.plan.plan import plan as _plan
+    from memplan.questions.sweep.combinations import Sweep, SweepOptions
+    from memplan.questions.sweep.combinations import sweep as _sweep
+    from memplan.questions.sweep.grid import Change
+    from memplan.questions.verify.verify import Verdict, VerifyOptions
+    from memplan.questions.verify.verify import verify as _verify
+    from memplan.solvers.certificates.certify import Certificate, infeasible_core
+    from memplan.solvers.search.result import Progress
+
+    _Options = ParamSpec("_Options")
+    _Answer = TypeVar("_Answer", covariant=True)
+
+    class _Asked(Protocol[_Options, _Answer]):
+        """A question as it is called: its inputs also as paths or JSON, its options by name or in one value."""
+
+        @overload
+        def __call__(self, subject: Any, /, *_: _Options.args, **options: _Options.kwargs) -> _Answer: ...
+        @overload
+        def __call__(self, *inputs: Any, **options: Any) -> _Answer: ...
+
+    def _asked(question: Callable[..., _Answer], options: Callable[_Options, object]) -> _Asked[_Options, _Answer]:
+        raise NotImplementedError
+
+    cascade = _asked(_cascade, CascadeOptions)
+    certify = _asked(_certify, CertifyOptions)
+    check = _asked(_check, CheckOptions)
+    compare = _asked(_compare, CompareOptions)
+    convert = _asked(_convert, ConvertOptions)
+    explain = _asked(_explain, ExplainOptions)
+    liveness = _asked(_liveness, LivenessOptions)
+    order = _asked(_order, OrderOptions)
+    plan = _asked(_plan, PlanOptions)
+    schedule = _asked(_schedule, ScheduleOptions)
+    shapes = _asked(_shapes, ShapesOptions)
+    sweep = _asked(_sweep, SweepOptions)
+    verify = _asked(_verify, VerifyOptions)
+    solve = plan
+
+# fmt: off
+__all__ = [
+    "__version__", "Application", "BankUse", "Buffer", "cascade", "CascadeAnswer", "CascadeOptions", "Certificate",
+    "certify", "CertifyOptions", "Change", "check", "CheckOptions", "compare", "CompareOptions", "Control",
+    "convert", "Converted", "ConvertOptions", "explain", "ExplainAnswer", "ExplainOptions", "Explanation",
+    "FileError", "FormatError", "infeasible_core", "InputError", "InvalidPlanError", "liveness", "LivenessAnswer",
+    "LivenessOptions", "MemplanError", "ModelComparison", "ObjectsAnswer", "ObjectsProblem", "OffsetMod",
+    "OperationGraph", "OperationsError", "OptionError", "order", "order_operations", "OrderAnswer", "OrderOptions",
+    "Placement", "Plan", "plan", "PlanError", "PlanOptions", "Pool", "Problem", "ProblemError", "Progress",
+    "read_graph", "read_plan", "read_problem", "Recomputed", "Relative", "Repairs", "schedule", "ScheduleAnswer",
+    "ScheduleOptions", "select_fields", "Shadow", "shapes", "ShapesAnswer", "ShapesLimits", "ShapesOptions",
+    "solve", "Sweep", "sweep", "SweepOptions", "SymbolicOffsets", "SymbolicProblem", "Target", "Verdict",
+    "VerifiedShapes", "verify", "VerifyOptions", "Violation", "WhatIf", "write_plan", "write_problem",
+]
+# fmt: on
 _NAMES = {
-    "capabilities.capability": "Control",
-    "capabilities.capability.selection": "select_fields",
-    "files": "read_graph read_plan read_problem write_plan write_problem",
-    "planner": "__version__",
-    "planner.errors": "FileError FormatError InputError InvalidPlanError MemplanError OperationsError OptionError"
-    " PlanError ProblemError",
-    "planner.model.plan": "Explanation Plan",
-    "planner.model.problem": "Problem",
-    "planner.model.problem_fields": "BankUse Pool",
-    "planner.model.rows": "Buffer OffsetMod Placement Relative",
-    "planner.model.objects": "ObjectsProblem",
-    "planner.operations.graph": "OperationGraph",
-    "planner.symbols.problem": "SymbolicProblem",
-    "planner.model.application": "Application",
-    "planner.verify.violation": "Violation",
-    "solvers.certificates.certify": "Certificate infeasible_core",
-    "solvers.search.result": "Progress",
+    "memplan.questions.capability": ("Control",),
+    "memplan.questions.capability.selection": ("select_fields",),
+    "memplan.extensions.cascade.answer": ("CascadeAnswer",),
+    "memplan.extensions.cascade.cascade": ("CascadeOptions", "cascade"),
+    "memplan.extensions.cascade.timing.target": ("Target",),
+    "memplan.questions.certify.certify": ("CertifyOptions", "certify"),
+    "memplan.questions.check.check": ("CheckOptions", "check"),
+    "memplan.questions.compare.compare": ("CompareOptions", "ModelComparison", "compare"),
+    "memplan.questions.convert.answer": ("Converted",),
+    "memplan.questions.convert.convert": ("convert",),
+    "memplan.questions.convert.options": ("ConvertOptions",),
+    "memplan.questions.explain.explain": ("ExplainAnswer", "explain"),
+    "memplan.questions.explain.values": ("ExplainOptions", "Repairs", "WhatIf"),
+    "memplan.extensions.networks.liveness.liveness": ("LivenessAnswer", "LivenessOptions", "Shadow", "liveness"),
+    "memplan.extensions.networks.order.answer": ("OrderAnswer", "Recomputed"),
+    "memplan.extensions.networks.order.options": ("OrderOptions",),
+    "memplan.extensions.networks.order.order": ("order",),
+    "memplan.extensions.networks.order.search.solve": ("order_operations",),
+    "memplan.questions.plan.objects": ("ObjectsAnswer",),
+    "memplan.questions.plan.plan": ("PlanOptions", "plan"),
+    "memplan.extensions.schedule.answer": ("ScheduleAnswer",),
+    "memplan.extensions.schedule.schedule": ("ScheduleOptions", "schedule"),
+    "memplan.extensions.shapes.limits": ("ShapesLimits",),
+    "memplan.extensions.shapes.shapes": ("ShapesAnswer", "ShapesOptions", "shapes"),
+    "memplan.extensions.shapes.verify_shapes": ("SymbolicOffsets", "VerifiedShapes"),
+    "memplan.questions.sweep.combinations": ("Sweep", "SweepOptions", "sweep"),
+    "memplan.questions.sweep.grid": ("Change",),
+    "memplan.questions.verify.verify": ("Verdict", "VerifyOptions", "verify"),
+    "memplan.files": ("read_graph", "read_plan", "read_problem", "write_plan", "write_problem"),
+    "memplan.planner": ("__version__",),
+    "memplan.planner.errors": (
+        "FileError",
+        "FormatError",
+        "InputError",
+        "InvalidPlanError",
+        "MemplanError",
+        "OperationsError",
+        "OptionError",
+        "PlanError",
+        "ProblemError",
+    ),
+    "memplan.planner.model.application": ("Application",),
+    "memplan.planner.model.objects": ("ObjectsProblem",),
+    "memplan.planner.model.plan": ("Explanation", "Plan"),
+    "memplan.planner.model.problem": ("Problem",),
+    "memplan.planner.model.problem_fields": ("BankUse", "Pool"),
+    "memplan.planner.model.rows": ("Buffer", "OffsetMod", "Placement", "Relative"),
+    "memplan.planner.operations.graph": ("OperationGraph",),
+    "memplan.extensions.shapes.symbols.problem": ("SymbolicProblem",),
+    "memplan.planner.verify.violation": ("Violation",),
+    "memplan.solvers.certificates.certify": ("Certificate", "infeasible_core"),
+    "memplan.solvers.search.result": ("Progress",),
 }
-"""By module, the public names that belong to no single question."""
+"""By module, the names that are imported from it when they are asked for."""
+_MODULES = {name: module for module, names in _NAMES.items() for name in names}
 _OTHER_WORDS = {
     "read_problem": "load read open parse load_problem read_csv read_json",
     "write_plan": "save write dump save_plan",
@@ -61,20 +202,19 @@ _OTHER_WORDS = {
 
 @cache
 def _modules() -> dict[str, str]:
-    """Return each public name with its module; installed questions bring a function, options and other names."""
-    from memplan.questions import forms, questions
+    """Return each public name with its module; questions of other distributions bring further ones."""
+    from memplan.questions import questions
 
-    modules = {name: f"memplan.{module}" for module, names in _NAMES.items() for name in names.split()}
+    brought: dict[str, str] = {}
     for name, row in questions().items():
-        modules |= dict.fromkeys((name, f"{name.capitalize()}Options"), row.where)
-        modules |= {each: f"{row.package}.{module}" for each, module in row.names.items()}
-        modules |= {each: module for form in forms(name) for each, module in form.names.items()}
-    return modules | {"solve": modules["plan"]}
+        if name not in _MODULES:
+            brought |= dict.fromkeys((name, f"{name.capitalize()}Options"), row.where)
+            brought |= {each: f"{row.package}.{module}" for each, module in row.names.items()}
+    return brought | _MODULES | {"solve": _MODULES["plan"]}
 
 
-def __getattr__(name: str) -> object:
-    if name == "__all__":
-        return __dir__()
+def _attribute(name: str) -> object:
+    """Import a name that is asked for (PEP 562)."""
     if name in ("torch", "tvm"):  # modules of their own, as they import torch and tvm
         return import_module(f"memplan.{name}")
     if name not in _modules():
@@ -86,9 +226,9 @@ def __getattr__(name: str) -> object:
             f"memplan.{name} is deprecated {row.deprecated}", DeprecationWarning, stacklevel=2
         )
     if name == "solve":  # the name of such packages elsewhere
-        globals()[name] = plan = globals().get("plan") or __getattr__("plan")
+        globals()[name] = plan = globals().get("plan") or _attribute("plan")
         return plan
-    value = getattr(_imported(_modules()[name]), name)
+    value = getattr(import_module(_modules()[name]), name)
     if callable(value) and not isinstance(value, type):
         registry = import_module("memplan.questions.capability.registry").CAPABILITIES
         verified = registry[name].verified if name in registry else None
@@ -100,18 +240,8 @@ def __getattr__(name: str) -> object:
     return value
 
 
-def _imported(module: str) -> Any:
-    """Import a module without scanning for garbage: what is imported stays, and becomes old without being looked at."""
-    is_collecting = gc.isenabled()
-    gc.disable()
-    try:
-        return import_module(module)
-    finally:
-        if is_collecting:
-            if not gc.get_freeze_count():  # nothing that the caller keeps from being collected
-                gc.freeze()
-                gc.unfreeze()  # into the oldest generation
-            gc.enable()
+if not TYPE_CHECKING:  # which would take any name for one of memplan's
+    __getattr__ = _attribute
 
 
 def _cell(problem: Any, plan: Any) -> str | None:
@@ -123,3 +253,6 @@ def _cell(problem: Any, plan: Any) -> str | None:
 
 def __dir__() -> list[str]:
     return sorted(_modules())
+
+
+register(TABLES)

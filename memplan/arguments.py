@@ -1,4 +1,4 @@
-"""Functions that check their arguments by annotations; an argument of a wrong type is an InputError.
+"""Questions as functions of Python: files and JSON are read, options are given by name, and Ctrl-C ends a search.
 
 Options are given by name, or as `options`; what a question is about, also as the path of a file or as JSON's objects.
 """
@@ -15,27 +15,20 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from numbers import Integral, Real
 from os import PathLike
-from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from memplan.planner.errors import OptionError, shown
-from memplan.planner.errors.did_you_mean import KNOWN_FIELDS, did_you_mean, meant_number, unknown_option
+from memplan.planner.errors.did_you_mean import did_you_mean, meant_number, object_way, unknown_option
 
 F = TypeVar("F", bound=Callable[..., Any])
 _MANY = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 _NUMBERS: dict[Any, type] = {int: Integral, float: Real}
+_PLAIN: dict[type, str] = {Real: "number", Integral: "integer", str: "string", PathLike: "path", Mapping: "dict"}
 _OPTIONS, _CONTROL = _UNSAID = ("options", "control")
-_NAMED = 2
-"""The arguments that the example of a call passes by name."""
 _READ = {"Problem": "read_problem(path)", "Plan": "read_plan(path, problem)", "OperationGraph": "read_graph(path)"}
 """The readers for arguments that may be given as a path."""
 _TAKERS = {"Problem": "plan(problem)", "OperationGraph": "order(graph)", "Plan": "verify(problem, plan)"}
 """The functions for values that are given to another one."""
-_INPUT = "A value, the path of its file, or objects of JSON as a dict."
-_ARGUMENTS = {
-    _OPTIONS: "All options in one value; those given by name count before its fields.",
-    _CONTROL: "Ends the call early, bounds its time, and hears of its progress.",
-}
-"""The documentation of questions' arguments that are not options."""
 _END_S = 3.0
 """The time that a cancelled call has for ending."""
 _WARNED = "never-alive"
@@ -51,14 +44,9 @@ def checked(function: F, verified: Callable[[dict[str, Any], Any, Any], Any] | N
     default = signature.parameters[_OPTIONS].default if _OPTIONS in signature.parameters else None
     model = type(default) if hasattr(default, "model_fields_set") else None  # some functions take `**options`
     fields: Mapping[str, Any] = getattr(model, "model_fields", {})
-    kinds: dict[str, tuple[type, ...]] = {}
 
     @functools.wraps(function)
     def call(*given: Any, **named: Any) -> Any:
-        if not kinds:
-            hints = _hints_of_parameters(function)
-            named_ones = (each.name for each in signature.parameters.values() if each.kind not in _MANY)
-            kinds.update((name, _classes(hints[name])) for name in named_ones if name in hints)
         if callable(named.get("solver")):
             way = "write MODULE:FUNCTION, as it runs in a process of its own"
             raise OptionError(f"solver: must be the name of one, got {shown(named['solver'])}: {way}")
@@ -67,23 +55,14 @@ def checked(function: F, verified: Callable[[dict[str, Any], Any, Any], Any] | N
             bound = signature.bind(*given, **named)
         except TypeError as error:
             wrong = next((name for name in named if name not in signature.parameters), "")
-            hint = _of_problem(wrong, signature) or did_you_mean(wrong, [*signature.parameters, *fields], None, 0.75)
-            if not hint and wrong and fields:
-                hint = unknown_option(wrong, fields).removeprefix("is not a known field")
-            hint = hint or f": {_call(function, is_full=not wrong)}"
+            hint = _of_argument(wrong, signature, fields) if wrong else f": {_call(function)}"
             raise OptionError(f"{function.__name__}: {error}{hint}") from None
-        wrong_ones = {
-            name: value
-            for name, value in bound.arguments.items()
-            if kinds.get(name) and not isinstance(value, kinds[name])
-        }
-        if any(isinstance(value, str | PathLike | Mapping) for value in wrong_ones.values()):
+        wrong_ones = _wrong(function, bound.arguments)
+        if any(isinstance(bound.arguments[name], str | PathLike | Mapping) for name in wrong_ones):
             bound.arguments |= _read(function.__name__, bound.arguments, wrong_ones)
-        for name, value in bound.arguments.items():
-            if kinds.get(name) and not isinstance(value, kinds[name]):
-                raise OptionError(
-                    f"{name}: {_rule(kinds[name])}, got {_got(value)}{_way(function, name, value, kinds)}"
-                )
+            wrong_ones = _wrong(function, bound.arguments)
+        for name, classes in wrong_ones.items():
+            raise OptionError(f"{name}: {_refused(function, name, bound.arguments[name], classes)}")
         if _CONTROL in signature.parameters:
             bound.arguments[_CONTROL] = _of_this_process(bound.arguments.get(_CONTROL))
         control = bound.arguments.get(_CONTROL)
@@ -98,8 +77,9 @@ def checked(function: F, verified: Callable[[dict[str, Any], Any, Any], Any] | N
         return verified(bound.arguments, bound.arguments[_OPTIONS], answer)
 
     call.__signature__ = _shown_signature(signature, fields)  # type: ignore[attr-defined]
-    if fields and model is not None:
-        call.__doc__ = _sections(function, inspect.signature(call), fields)
+    if fields:
+        options = "\n".join(f"    {name}: {about.description}" for name, about in fields.items())
+        call.__doc__ = f"{inspect.getdoc(function)}\n\nOptions, by name or as a value of `options`:\n{options}"
     return call  # type: ignore[return-value]  # of the same signature
 
 
@@ -112,7 +92,6 @@ def _interruptible(work: Callable[[], Any], cancelled: threading.Event) -> Any:
     is_main = threading.current_thread() is threading.main_thread()
     if not is_main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
         return work()
-    # Imported here: importing memplan loads nothing else.
     from memplan.solvers.processes.apart import run_in_thread
 
     has_ended = threading.Event()
@@ -131,17 +110,8 @@ def _interruptible(work: Callable[[], Any], cancelled: threading.Event) -> Any:
         raise
 
 
-def _of_problem(name: str, signature: inspect.Signature) -> str:
-    """Return the sentence that an argument belongs in the problem; empty if it is an option."""
-    if "problem" not in signature.parameters or name not in (*KNOWN_FIELDS[""], "capacity"):
-        return ""
-    way = "problem.with_capacity(...)" if name == "capacity" else f"Problem(..., {name}=...)"
-    return f", which belongs to the problem: {way}"
-
-
 def _of_this_process(control: Any) -> Any:
     """Return the control of a call whose caller runs this process and may therefore name their own code."""
-    # Imported here: importing memplan loads nothing else.
     from memplan.solvers.search.control import Control
 
     return replace(control or Control(), is_local=True)
@@ -162,7 +132,6 @@ def _with_options(signature: inspect.Signature, model: Any, named: Mapping[str, 
     }
     if not more and not isinstance(whole, Mapping):
         return options
-    # Imported here: what is read here is known by then.
     from memplan.questions.reading import validated
 
     return options | {_OPTIONS: validated(model, fields | more)}
@@ -170,7 +139,6 @@ def _with_options(signature: inspect.Signature, model: Any, named: Mapping[str, 
 
 def _read(name: str, arguments: Mapping[str, Any], wrong: Mapping[str, Any]) -> dict[str, Any]:
     """Return the inputs of a question as values, reading those given as paths or JSON objects; raises InputError."""
-    # Imported here: most arguments are values.
     from memplan.files import contents, named
     from memplan.questions.capability.registry import CAPABILITIES
     from memplan.questions.inputs.question import read_inputs
@@ -189,103 +157,88 @@ def _read(name: str, arguments: Mapping[str, Any], wrong: Mapping[str, Any]) -> 
 
 
 def _shown_signature(signature: inspect.Signature, fields: Mapping[str, Any]) -> inspect.Signature:
-    """Return a signature for people: options by name with their defaults, without internal parameters."""
+    """Return a signature for people: options by name with their defaults, without internal defaults."""
     rows = [
         each.replace(default=None, annotation=f"{getattr(each.annotation, '__name__', each.annotation)} | None")
-        if each.name in _UNSAID
+        if each.name in _UNSAID and each.kind not in _MANY
         else each
         for each in signature.parameters.values()
-        if each.kind not in _MANY
     ]
     rows += [
         inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=about.get_default(call_default_factory=True))
         for name, about in fields.items()
         if name not in signature.parameters
     ]
-    many = [each for each in signature.parameters.values() if each.kind in _MANY]
-    return signature.replace(parameters=sorted([*rows, *many], key=lambda each: each.kind))
+    return signature.replace(parameters=sorted(rows, key=lambda each: each.kind))
 
 
-def _sections(function: Callable[..., Any], signature: inspect.Signature, fields: Mapping[str, Any]) -> str:
-    """Return the docstring of a question with NumPy's sections: inputs and options, answer, errors."""
-    rows = []
-    for name, each in signature.parameters.items():
-        about = fields.get(name) if each.kind is each.KEYWORD_ONLY else None
-        kind = each.annotation if about is None else _kind_text(about.annotation)
-        default = "" if each.default is each.empty else f", default {each.default!r}"
-        text = _ARGUMENTS.get(name, _INPUT) if about is None else about.description
-        rows.append(f"{name} : {kind}{default}\n    {text}")
-    sections = {
-        "Parameters": rows,
-        "Returns": [f"{signature.return_annotation}\n    The answer, verified by code that did not make it."],
-        "Raises": ["InputError\n    Where an argument breaks a rule: `sentences` name it, the rule and the value."],
+@functools.cache
+def _classes(function: Callable[..., Any]) -> Mapping[str, tuple[type, ...]]:
+    """Return the classes that each parameter allows; none where its annotation says more than classes do."""
+    alike = types.FunctionType(function.__code__, function.__globals__)  # without the answer's type, not imported yet
+    named = {each.name for each in inspect.signature(function).parameters.values() if each.kind not in _MANY}
+    alike.__annotations__ = {name: kind for name, kind in function.__annotations__.items() if name in named}
+    classes = dict[str, tuple[type, ...]]()
+    for name, kind in get_type_hints(alike).items():
+        members = get_args(kind) if get_origin(kind) in (Union, types.UnionType) else (kind,)
+        origins = tuple(_NUMBERS.get(member, get_origin(member) or member) for member in members)
+        classes[name] = origins if all(isinstance(each, type) and each is not Any for each in origins) else (object,)
+    return classes
+
+
+def _wrong(function: Callable[..., Any], arguments: Mapping[str, Any]) -> dict[str, tuple[type, ...]]:
+    """Return the classes of the parameters whose arguments are of none of them."""
+    return {
+        name: classes
+        for name, classes in _classes(function).items()
+        if name in arguments and not isinstance(arguments[name], classes)
     }
-    written = (f"{title}\n{'-' * len(title)}\n" + "\n".join(entries) for title, entries in sections.items())
-    return "\n\n".join([inspect.getdoc(function) or "", *written])
 
 
-def _kind_text(kind: Any) -> str:
-    """Return the type of an option as text, without its validators."""
-    if get_origin(kind) is Annotated:
-        return _kind_text(get_args(kind)[0])
-    if get_origin(kind) in (Union, types.UnionType):
-        return " | ".join(dict.fromkeys(map(_kind_text, get_args(kind))))
-    if get_origin(kind) is Literal:
-        return f"{{{', '.join(map(repr, get_args(kind)))}}}"
-    if members := [_kind_text(each) for each in get_args(kind)]:
-        return f"{get_origin(kind).__name__}[{', '.join(members)}]"
-    return "..." if kind is Ellipsis else "None" if kind is type(None) else getattr(kind, "__name__", str(kind))
-
-
-def _hints_of_parameters(function: Callable[..., Any]) -> dict[str, Any]:
-    """Return the types of parameters only, as the type of the result may not be imported yet."""
-    alike = types.FunctionType(function.__code__, function.__globals__)
-    alike.__annotations__ = {name: hint for name, hint in function.__annotations__.items() if name != "return"}
-    return get_type_hints(alike)
-
-
-def _classes(kind: Any) -> tuple[type, ...]:
-    """Return the classes that an annotation allows; none if it says more than classes do."""
-    members = get_args(kind) if get_origin(kind) in (Union, types.UnionType) else (kind,)
-    classes = [_NUMBERS.get(member, get_origin(member) or member) for member in members]
-    return tuple(classes) if all(isinstance(each, type) and each is not Any for each in classes) else ()
-
-
-def _rule(kinds: tuple[type, ...]) -> str:
-    plain: dict[type, str] = {Real: "number", Integral: "integer", str: "string", PathLike: "path", Mapping: "dict"}
-    names = [plain.get(kind, kind.__name__) for kind in kinds if kind is not type(None)]
-    articles = {name: "" if name == "bytes" else "an " if name[0] in "aeiouAEIOU" else "a " for name in names}
-    return "must be " + " or ".join(f"{article}{name}" for name, article in articles.items())
-
-
-def _got(value: object) -> str:
+def _refused(function: Callable[..., Any], name: str, value: object, classes: tuple[type, ...]) -> str:
+    """Return the rule that a wrong argument breaks, and what to write instead."""
+    names = [_PLAIN.get(kind, kind.__name__) for kind in classes if kind is not type(None)]
+    rule = f"must be {' or '.join(each if each == 'bytes' else _one(each) for each in names)}"
     if isinstance(value, (str, int, float, list, dict, tuple, type(None))):
         text = value.removesuffix("s").removesuffix("ec") if isinstance(value, str) else value
-        return f"{shown(value)}{meant_number(text)}"
-    name = type(value).__name__
+        got = f"{shown(value)}{meant_number(text)}"
+    else:
+        got = _one(type(value).__name__)
+    every = {kind for kinds in _classes(function).values() for kind in kinds}
+    if isinstance(value, str | PathLike) and names[0] in _READ:
+        way = f": read it by memplan.{_READ[names[0]]}"
+    elif name == _CONTROL:
+        way = ": write control=Control(report=FUNCTION)"
+    elif type(value) in _classes(function).get(_OPTIONS, ()):
+        way = f" (did you mean {_OPTIONS}={type(value).__name__}(...)?)"
+    elif isinstance(value, list | tuple) and names[0] == "Problem":
+        way = ": write memplan.Problem(buffers=[...])"
+    elif name == "sizes":
+        way = f": {object_way(name)}"
+    elif type(value).__name__ in _TAKERS and type(value) not in every:
+        way = f", which {_TAKERS[type(value).__name__]} takes"
+    else:
+        way = f": {_call(function)}"
+    return f"{rule}, got {got}{way}"
+
+
+def _one(name: str) -> str:
     return f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}"
 
 
-def _way(function: Callable[..., Any], name: str, value: object, kinds: Mapping[str, tuple[type, ...]]) -> str:
-    """Return a suggestion of what to write instead of a wrong argument."""
-    if way := _READ.get(kinds[name][0].__name__) if isinstance(value, str | PathLike) else None:
-        return f": read it by memplan.{way}"
-    if name == _CONTROL:
-        return ": write control=Control(report=FUNCTION)"
-    if type(value) in kinds.get(_OPTIONS, ()):
-        return f" (did you mean {_OPTIONS}={type(value).__name__}(...)?)"
-    if isinstance(value, list | tuple) and kinds[name][:1] and kinds[name][0].__name__ == "Problem":
-        return ": write memplan.Problem(buffers=[...])"
-    if name == "sizes":
-        return ': write {"sram": [65536, 131072]}'
-    taker = _TAKERS.get(type(value).__name__)
-    is_swapped = any(type(value) in each for each in kinds.values())
-    return f", which {taker} takes" if taker and not is_swapped else f": {_call(function)}"
+def _of_argument(name: str, signature: inspect.Signature, fields: Mapping[str, Any]) -> str:
+    """Return the argument that is meant by an unknown one, or that it belongs to the problem."""
+    from memplan.planner.model.problem import Problem
+
+    if "problem" in signature.parameters and name in (*Problem.model_fields, "capacity"):
+        way = "problem.with_capacity(...)" if name == "capacity" else f"Problem(..., {name}=...)"
+        return f", which belongs to the problem: {way}"
+    hint = did_you_mean(name, [*signature.parameters, *fields], None, 0.75)
+    return hint or (unknown_option(name, fields).removeprefix("is not a known field") if fields else "")
 
 
-def _call(function: Callable[..., Any], *, is_full: bool = False) -> str:
-    """Return an example call of a function, with its required arguments and some by name."""
+def _call(function: Callable[..., Any]) -> str:
+    """Return an example call of a function, with its required arguments."""
     parameters = inspect.signature(function).parameters.values()
     needed = [each.name for each in parameters if each.default is each.empty and each.kind not in _MANY]
-    named = [f"{each.name}=..." for each in parameters if is_full and each.kind is each.KEYWORD_ONLY]
-    return f"{function.__name__}({', '.join([*needed, *named[:_NAMED]])})"
+    return f"{function.__name__}({', '.join(needed)})"

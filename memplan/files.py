@@ -27,6 +27,12 @@ Source = bytes | str | os.PathLike[str]
 """The bytes of a file, or its path: a str is always a path."""
 _OF_FILE = r"(`memplan[^`]*) FILE\b"
 """The text before the file name in a suggested command."""
+WAYS = {
+    errno.EISDIR: "name a file in it",
+    errno.EEXIST: "it is a file, and a folder is written: name another",
+    errno.EACCES: "may this user read and write it? Or write elsewhere",
+}
+"""What to do about errors of the operating system."""
 
 
 def read_problem(source: Source, *, capacity: int | Mapping[str, int] | None = None, **options: Any) -> Problem:
@@ -249,7 +255,8 @@ def os_errors_named(name: str) -> Iterator[None]:
         near = _near(name) if isinstance(error, FileNotFoundError) else ""
         near = " (no file matches this pattern)" if near and re.search(r"[*?]", name) else near
         near = ": the link leads back to itself, give the file" if getattr(error, "errno", 0) == errno.ELOOP else near
-        raise FileError(f"{name}: {(getattr(error, 'strerror', None) or str(error)).lower()}{near}") from error
+        rule = f"{name}: {(getattr(error, 'strerror', None) or str(error)).lower()}{near}"
+        raise FileError(rule, way=None if near else WAYS.get(getattr(error, "errno", 0))) from error
 
 
 def _near(name: str) -> str:

@@ -5,13 +5,13 @@ that are imported when they are used. `python -m lab.manual` makes the table of 
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from memplan.planner.extensions import extensions, imported
-from memplan.planner.fixed import fixed
 
 SYSTEMS: Mapping[str, str] = {
     "c": "memplan.planner.foreign.c.system",
@@ -48,7 +48,7 @@ class FileReader(NamedTuple):
     of: str | None = None
 
 
-@fixed
+@dataclass(frozen=True, slots=True, eq=False)
 class ReferencePlanner:
     """Another system's planner.
 

@@ -12,14 +12,15 @@ class Row(NamedTuple):
     """A row of the table of questions: everything about one question outside of its folder.
 
     module: the module of `package` that has it as `CAPABILITY`.
-    names: the names that `memplan` offers with it, beside its function and its options, each with its module there.
+    names: the names that `memplan` offers with a question of a distribution, beside its function and its options, each
+        with its module there; `memplan/__init__.py` has those of its own.
     command: the module with what its command alone has, as `LOCAL`.
     panel: where the list of commands has it.
     document: the page in `docs` about it.
     former: from names that it had, or has elsewhere, to the command that answers them.
     files: from endings of files that `memplan plan` writes beside a plan, to the function of `command` that does so.
     package: the package that it is in; a distribution hands out a row by an entry point of `memplan.questions`.
-    help: its sentence in the list of commands, where that is not in a module of memplan.
+    help: its sentence in the list of commands.
     deprecated: since which version it is, and what takes its place: "since 1.2, write `memplan plan --heaps`".
     """
 
@@ -40,29 +41,8 @@ class Row(NamedTuple):
         return f"{self.package}.{self.module}"
 
 
-class Form(NamedTuple):
-    """A form of the problems of a question that a distribution brings, a row of memplan's own extensions.
-
-    question: the question, such as `schedule`.
-    where: `module:class` of the problems, which is imported where one comes.
-    key: a field that such problems have in JSON, and no others.
-    words: the form in words, for sentences of refusal.
-    names: the names that `memplan` offers with it, each with its module.
-    """
-
-    question: str
-    where: str
-    key: str
-    words: str
-    names: Mapping[str, str] = MappingProxyType({})
-
-    def load(self) -> Any:
-        """Import the class of the problems."""
-        return imported(self.where)
-
-
 class Command(NamedTuple):
-    """A command that is no question's, which a distribution brings a row of memplan's own extensions.
+    """A command that is no question's, which an extension brings.
 
     where: `module:name` of a `click.Command`, which may be a group of commands; imported where it runs.
     help: its sentence in the list of commands.
@@ -92,7 +72,7 @@ class _Imported:
 
 
 class Cluster(_Imported):
-    """Other machines that run command lines for several files, a row of memplan's own extensions.
+    """Other machines that run command lines for several files.
 
     The entry point's name is a scheme, such as `dask` in `--on dask://HOST:PORT`; its function runs command lines
     there.
@@ -100,7 +80,7 @@ class Cluster(_Imported):
 
 
 class Search(_Imported):
-    """A search that a distribution provides, a row of memplan's own extensions.
+    """A search that a distribution provides.
 
     The entry point `recompute` searches for programs in which operations run again: `(graph, options, control)` to an
     `OrderAnswer`; `objects` for shared objects: what `memplan.questions.plan.objects` gives it.
@@ -108,14 +88,13 @@ class Search(_Imported):
 
 
 class View(_Imported):
-    """A page of answers that a distribution writes, a row of memplan's own extensions."""
+    """A page of answers that a distribution writes."""
 
 
 _FILES = "Files"
 _OWN: Mapping[str, Row] = {
     "plan": Row(
         "plan.plan",
-        {"ObjectsAnswer": "plan.objects"},
         command="memplan.api.cli.local.plan",
         former={
             **dict.fromkeys(("allocate", "optimize", "objects"), "plan"),
@@ -124,25 +103,22 @@ _OWN: Mapping[str, Row] = {
             "heaps": "plan --heaps",
             "look": "plan -o plan.html",
         },
+        help="Plan a problem: give every buffer a pool and an offset, and prove that the plan is the best or report"
+        " the gap.",
     ),
     "explain": Row(
         "explain.explain",
-        {
-            "ExplainAnswer": "explain.explain",
-            "ExplainOptions": "explain.values",
-            "Repairs": "explain.values",
-            "WhatIf": "explain.values",
-        },
         command="memplan.api.cli.local.explain",
         document="explanations.md",
         former={
             **dict.fromkeys(("repair", "repairs"), "explain --repairs"),
             **dict.fromkeys(("what-if", "whatif"), "explain --what-if"),
         },
+        help="Explain why a problem does not fit: name a few buffers and rules that cannot all be met, each of which"
+        " is needed.",
     ),
     "verify": Row(
         "verify.verify",
-        {"Verdict": "verify.verify"},
         command="memplan.api.cli.local.verify",
         document="verify.md",
         former={
@@ -151,18 +127,21 @@ _OWN: Mapping[str, Row] = {
             "inspect": "verify --places",
             "replay": "verify --again",
         },
+        help="Verify a plan: report every violation, with both buffers, the bytes and the time, and every claim that"
+        " is wrong.",
     ),
     "check": Row(
         "check.check",
         command="memplan.api.cli.local.check",
         document="builds.md",
         former={"diff": "check --differences"},
+        help="Check what a plan uses against budgets and a baseline, and name the buffers that made a peak grow.",
     ),
     "sweep": Row(
         "sweep.combinations",
-        {"Change": "sweep.grid", "Sweep": "sweep.combinations"},
         command="memplan.api.cli.local.sweep",
         former={"scenarios": "sweep --changes"},
+        help="Plan a problem for many sizes of its pools, alignments and changes, and show what each of them is worth.",
     ),
     "certify": Row(
         "certify.certify",
@@ -170,21 +149,24 @@ _OWN: Mapping[str, Row] = {
         document="certificates.md",
         former={"certificate": "certify"},
         files={".proof": "certified_plan"},
+        help="Write a certificate that a plan is the best, or that nothing fits, which can be checked without memplan.",
     ),
     "compare": Row(
         "compare.compare",
-        {"ModelComparison": "compare.compare"},
         command="memplan.api.cli.local.compare",
         panel=_FILES,
         document="systems.md",
+        help="Compare the memory planner of a model's own runtime with memplan: the bytes used, the bound, and the"
+        " bytes saved.",
     ),
     "convert": Row(
         "convert.convert",
-        {"Converted": "convert.answer", "ConvertOptions": "convert.options"},
         command="memplan.api.cli.local.convert",
         panel=_FILES,
         document="systems.md",
         former={**dict.fromkeys(("export", "deploy", "import"), "convert"), "model": "convert --to lp"},
+        help="Write a problem, a model or a plan in another form: a table, operations, C, or into the model of a"
+        " runtime.",
     ),
 }
 """The questions about buffers and pools by name."""
@@ -195,11 +177,6 @@ def questions() -> Mapping[str, Row]:
     """Return all questions by name: about buffers and pools, of extensions, and about files."""
     first = {name: row for name, row in _OWN.items() if row.panel != _FILES}
     return {**first, **extensions("questions"), **_OWN}
-
-
-def forms(question: str) -> list[Form]:
-    """Return the forms of a question's problems that other distributions provide."""
-    return [form for form in extensions("forms").values() if form.question == question]
 
 
 def search(name: str) -> Any:

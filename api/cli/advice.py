@@ -9,7 +9,7 @@ import click
 
 from memplan.api.cli.flag_names import as_flag
 from memplan.api.cli.flags import Argument, flag_of
-from memplan.planner.errors import InputError
+from memplan.planner.errors import InputError, mended
 from memplan.questions.capability import Capability
 from memplan.questions.capability.registry import CAPABILITIES
 
@@ -40,7 +40,7 @@ class CommandLine(NamedTuple):
 
     def completed_error(self, error: InputError) -> InputError:
         """Return an error whose sentences suggest complete commands."""
-        return type(error)(*map(self.completed, error.written(as_flag)))
+        return type(error)(*(mended(self.completed(rule), way) for rule, way in error.told(as_flag)))
 
     def with_files(self, files: Mapping[str, str | None]) -> str:
         """Return the command line with other files."""

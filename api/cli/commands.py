@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from inspect import cleandoc
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
 from memplan.api.cli.help import SectionedCommand, SectionedGroup
-from memplan.api.cli.texts import written
 from memplan.planner import __version__
 from memplan.planner.extensions import extensions
 from memplan.questions import Command, Row, questions
@@ -19,25 +17,41 @@ if TYPE_CHECKING:
     from memplan.api.cli.from_capability import CommandExtras
     from memplan.questions.capability import Capability
 
+
+def _own(where: str, about: str, panel: str) -> Command:
+    return Command(f"{__package__}.{where}", about, panel)
+
+
 COMMANDS = {
-    "examples": "local.examples",
-    "solvers": "solvers.doctor",
-    "schema": "solvers.schema",
-    "serve": "service.serving",
-    "worker": "service.serving",
-    "keys": "service.keys",
-    "database": "service.database",
-    "core": "solvers.core",
-    "doctor": "solvers.doctor",
+    "examples": _own("local.examples:examples", "Write the examples that the documents name into a folder.", "Files"),
+    "solvers": _own("solvers.doctor:solvers", "List the solvers: what is installed, and what each can do.", "Solvers"),
+    "schema": _own(
+        "solvers.schema:schema",
+        "Write the JSON Schema of problems, plans, operations and graphs, with the version of memplan.",
+        "Files",
+    ),
+    "serve": _own("service.serving:serve", "Serve over HTTP until a signal stops the process.", "Service"),
+    "worker": _own(
+        "service.serving:worker",
+        "Run the jobs that servers put into the database, until a signal stops the process.",
+        "Service",
+    ),
+    "keys": _own(
+        "service.keys:keys", "Make, list and revoke the keys by which callers of the service are known.", "Service"
+    ),
+    "database": _own("service.database:database", "Bring the database of the service to this version.", "Service"),
+    "core": _own(
+        "solvers.core:core",
+        "Get the planner for a program in C, C++, Rust or Zig that links it: the folder of its sources, or two files.",
+        "Solvers",
+    ),
+    "doctor": _own(
+        "solvers.doctor:doctor",
+        "Report which code runs and why, which extras are installed, and how to install those that are missing.",
+        "Solvers",
+    ),
 }
-"""Maps a command that is written by hand to the module of this package that has it."""
-PANELS = {
-    "Files": ("examples", "schema"),
-    "Solvers": ("solvers", "core", "doctor"),
-    "Service": ("serve", "worker", "keys", "database"),
-}
-"""The help panels of commands that belong to no capability; the rows of capabilities name their own."""
-_PANEL_OF = {name: panel for panel, names in PANELS.items() for name in names}
+"""The commands that are written by hand, in modules of this package."""
 
 
 def added() -> dict[str, Command]:
@@ -77,7 +91,7 @@ def app(names: Sequence[str], make: Callable[[str], click.Command]) -> Sectioned
     """Return the group of some commands in their panels; `make` returns each."""
     about = "Plan memory: a pool and an offset for every buffer, with a proof or an honest gap."
     version = click.version_option(__version__, message="memplan %(version)s", help="Show the version.")
-    panels = {name: _PANEL_OF.get(name) or _row(name).panel for name in names}
+    panels = {name: _row(name).panel for name in names}
     group = SectionedGroup("memplan", panels=panels, help=about)
     for name in names:
         group.add_command(make(name), name)
@@ -85,39 +99,18 @@ def app(names: Sequence[str], make: Callable[[str], click.Command]) -> Sectioned
 
 
 def _row(name: str) -> Row | Command:
-    """Return the row of a command that belongs to a question or to another distribution."""
-    return questions().get(name) or added()[name]
+    """Return the row of a command."""
+    return COMMANDS.get(name) or questions().get(name) or added()[name]
 
 
 def made(name: str) -> click.Command:
     """Return a command; one with commands of its own is a group."""
-    if name in COMMANDS:
-        command = getattr(import_module(f"{__package__}.{COMMANDS[name]}"), name)
-    elif name in questions():
-        # Imported here: commands without a capability start without it.
+    if name not in COMMANDS and name in questions():
         from memplan.api.cli.from_capability import command_of
 
-        command = command_of(*capability_of(name))
-    else:
-        command = added()[name].load()
-    return command if isinstance(command, click.Command) else _of_typer(name, command)
-
-
-def _of_typer(name: str, command: Any) -> click.Command:
-    """Return a command that a distribution still brings as a function or an application of typer."""
-    click.echo(f"memplan: warning: {name}: is deprecated as a command of typer, bring a click.Command", err=True)
-    typer = import_module("typer")  # memplan itself does not need typer
-    application = command
-    if not isinstance(command, typer.Typer):
-        application = typer.Typer(add_completion=False)
-        application.command()(command)
-
-    def run(words: Sequence[str]) -> None:
-        application([*words], prog_name=f"memplan {name}")
-
-    words = click.Argument(("words",), nargs=-1, type=click.UNPROCESSED)
-    settings = {"ignore_unknown_options": True, "help_option_names": []}  # typer parses the words itself
-    return click.Command(name, callback=run, params=[words], context_settings=settings)
+        return command_of(*capability_of(name))
+    command: click.Command = (COMMANDS.get(name) or added()[name]).load()
+    return command
 
 
 def capability_of(name: str) -> tuple[Capability[Any], CommandExtras]:
@@ -131,7 +124,5 @@ def capability_of(name: str) -> tuple[Capability[Any], CommandExtras]:
 
 
 def listed(name: str) -> SectionedCommand:
-    """Return a stand-in for the list of commands, with the help of the command of that name, which is not imported."""
-    text = written(name)
-    about = _row(name).help if text is None else cleandoc(text.split("\n\n")[1])
-    return SectionedCommand(name, help=about)
+    """Return a stand-in for the list of commands, with the sentence of the command, which is not imported."""
+    return SectionedCommand(name, help=_row(name).help)

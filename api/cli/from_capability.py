@@ -242,7 +242,6 @@ def run(line: CommandLine, extras: CommandExtras) -> int:
                 foreign = [each.name for each in line.capability.inputs if each.is_foreign and each.name in call.files]
                 with named(call.files[foreign[0]] if foreign else None):
                     return line.capability.answered(call.question, call.options, control)
-            # Imported here: only requests over HTTP need them.
             from memplan.api.cli.remote import ask
 
             return ask(server, line.capability, call.question, call.options, control)
@@ -267,7 +266,6 @@ def run_apart(lines: Sequence[CommandLine], extras: CommandExtras, keep: Keep | 
     where their line says; lines with `on` run on the cluster that it names.
     """
     if lines and lines[0].given.get("on") is not None:
-        # Imported here: most command lines run on this machine.
         from memplan.api.cli.clusters import runner_on
 
         yield from runner_on(lines[0].given["on"])(lines, lines[0].given["on"], keep)

@@ -1,27 +1,48 @@
-"""The help of commands as plain text: options in sections, 80 columns, no terminal drawing.
-
-`python -m lab.help` writes the help of each of memplan's own commands into `texts`, so that showing it imports neither
-the command nor what reads command lines. What others add is formatted when it is shown.
-"""
+"""The help of commands as plain text: options in sections, 80 columns, no terminal drawing."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
 import click
+from click.core import augment_usage_errors
+
+from memplan.planner.errors import OptionError
 
 _SETTINGS = {"help_option_names": ["-h", "--help"], "terminal_width": 80}
 
 
+class ExtraArguments(click.UsageError):
+    """A command line has more arguments than its command takes."""
+
+    def __init__(self, extra: Sequence[str], ctx: click.Context) -> None:
+        super().__init__(f"Got unexpected extra argument{'s' if len(extra) > 1 else ''} ({' '.join(extra)})", ctx)
+        self.extra = extra
+
+
 class SectionedCommand(click.Command):
-    """A command whose help has a section for each panel of options."""
+    """A command whose help has a section for each panel of options; it refuses repeated flags that take one value."""
 
     def __init__(self, name: str | None, *, panels: Mapping[str, str] = MappingProxyType({}), **described: Any) -> None:
         """Make a command with the panels of its options; what describes it are the arguments of click's commands."""
         super().__init__(name, context_settings=_SETTINGS, **described)
         self.panels = panels
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse a command line; raises OptionError for a repeated flag, of which click would use the last."""
+        given = [word.partition("=")[0] for word in args if word.startswith("-")]
+        for row in self.params:
+            flags = [flag for flag in given if flag in (*row.opts, *row.secondary_opts)]
+            if len(set(flags) if getattr(row, "is_flag", False) else flags) > 1 and not getattr(row, "multiple", True):
+                raise OptionError.of(str(row.name), f"must be given once, got {' and '.join(flags)}")
+        ctx.allow_extra_args = True
+        with augment_usage_errors(ctx):
+            extra = super().parse_args(ctx, args)
+        if extra and not ctx.resilient_parsing:
+            raise ExtraArguments(extra, ctx)
+        return extra
 
     def format_arguments(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write nothing: the arguments stand with the options."""

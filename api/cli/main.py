@@ -23,11 +23,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if arguments is not None:
         return _status(arguments)
     gc.disable()  # imported modules stay, so there is no garbage until a command runs
-    if sys.argv[1:2] == ["serve"]:
-        # Imported here: other commands have no template.
-        from memplan.api.http.serving.bare import start_bare
-
-        start_bare()
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # looking for some reads all that is installed
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # no product here is large, and its threads start at the import
     status = _status(arguments)
@@ -53,17 +48,10 @@ def _status(arguments: Sequence[str] | None) -> int:
 def _run(words: list[str]) -> int:
     try:
         if words == ["--version"]:
-            # Imported here, and below: --version is requested most often, and needs nothing else.
             from memplan.planner import __version__
 
             print(f"memplan {__version__}", flush=True)  # noqa: T201 - what the list of commands prints, too
             return 0
-        if words and words[-1] in ("-h", "--help"):
-            from memplan.api.cli.texts import text_for
-
-            if (text := text_for(words[:-1])) is not None:
-                print(text, end="", flush=True)  # noqa: T201 - what the command prints, too
-                return 0
     except OSError as error:
         return _full(error)
     return _command(words)
@@ -78,7 +66,6 @@ def _within_threads(given: list[str]) -> Iterator[list[str]]:
     before = dict(os.environ)
     try:
         if number.lstrip("-").isdecimal() and int(number) < 1:
-            # Imported here: most numbers are right.
             from memplan.planner.errors import OptionError
 
             way = "the default is as many as this process may use"
@@ -105,7 +92,7 @@ def _full(error: OSError) -> int:
 
 def _command(given: list[str]) -> int:
     """Run the command that a command line begins with, and return its exit status."""
-    # Imported here, so that Ctrl-C during the import gives no traceback.
+    # Inside of `handled`, so that Ctrl-C during these imports gives no traceback.
     from click import UsageError
 
     from memplan.api.cli.commands import runnable
@@ -116,18 +103,11 @@ def _command(given: list[str]) -> int:
 
     begin_command()
     try:
-        flags = [word.partition("=")[0] for word in given if word.startswith("-")]
-        if len(set(flags)) < len(flags) or any(flag.startswith(("--no-", "--half-")) for flag in flags):
-            # Imported here, and below: most command lines are right.
-            from memplan.api.cli.usage import refuse_repeated
-
-            refuse_repeated(given[0], flags)
         with _within_threads(given) as rest:
             command = runnable(rest)
             collect_rarely()
             return command.run(args=command.arguments, prog_name=command.name, standalone_mode=False) or 0
     except UsageError as error:
-        # Imported here: most command lines are right.
         from memplan.api.cli.usage import hints, leave_near_words
 
         leave_near_words(error)
@@ -137,11 +117,9 @@ def _command(given: list[str]) -> int:
             say(f"memplan: {hint}")
         return WRONG_INPUT
     except InputError as error:
-        # Imported here: most input is right.
         from memplan.api.cli.flag_names import as_flag
-        from memplan.planner.errors.ways import with_ways
 
-        for sentence in with_ways(error.written(as_flag)):
+        for sentence in error.written(as_flag):
             say(f"memplan: error: {sentence}")
         return WRONG_INPUT
     except UnbuiltError as error:
@@ -167,7 +145,6 @@ def _command(given: list[str]) -> int:
 
 def _fault(error: Exception) -> int:
     """Print the traceback of an internal error and a line about it, and return the exit status."""
-    # Imported here: no command is expected to need them.
     import traceback
 
     from memplan.api.cli.streams import say

@@ -14,7 +14,7 @@ from typing import ClassVar, TextIO, TypeVar
 
 import click
 
-from memplan.files import named, os_errors_named, save
+from memplan.files import WAYS, named, os_errors_named, save
 from memplan.planner import formats
 from memplan.planner.errors import FileError
 from memplan.planner.model.finding import Finding
@@ -135,11 +135,11 @@ def refuse_unwritable(path: str | None) -> None:
         return
     target = Path(os.path.realpath(path))
     if target.is_dir():
-        raise FileError(f"{path}: is a directory")
+        raise FileError(f"{path}: is a directory", way=WAYS[errno.EISDIR])
     if not target.parent.is_dir():
-        raise FileError(f"{path}: no such directory: {target.parent}")
+        raise FileError(f"{path}: no such directory: {target.parent}", way="make it first, or write elsewhere")
     if not os.access(target if target.exists() else target.parent, os.W_OK):
-        raise FileError(f"{path}: permission denied")
+        raise FileError(f"{path}: permission denied", way=WAYS[errno.EACCES])
 
 
 def say(text: str) -> None:
@@ -199,7 +199,6 @@ class ProgressLine:
         """Draw the current state."""
         if self.latest is None:
             return
-        # Imported here: few searches draw a line.
         from shutil import get_terminal_size
 
         width = get_terminal_size().columns - 1  # the last column stays free: some terminals wrap after it

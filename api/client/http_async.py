@@ -230,8 +230,8 @@ class AsyncClient(AbstractAsyncContextManager["AsyncClient"]):
                 try:
                     yield response
                 except (InputError, LookupError, TypeError, ValueError) as error:
-                    texts = sentences(error) if isinstance(error, ValidationError) else (str(error),)
-                    raise WrongAnswerError(f"{path}: {texts[0]}") from error
+                    wrong = InputError(*sentences(error)) if isinstance(error, ValidationError) else error
+                    raise WrongAnswerError(f"{path}: {str(wrong).partition(chr(10))[0]}") from error
         except httpx.TransportError as error:
             where = shown(str(error.request.url.copy_with(query=None)))
             raise AwayError(f"{where}: {str(error) or type(error).__name__}") from error

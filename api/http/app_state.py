@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import AsyncIterator, Callable
-from contextlib import AsyncExitStack, asynccontextmanager, closing
+from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import TypeVar, cast
 
 from anyio import CapacityLimiter, to_thread
 from fastapi import Request
@@ -22,21 +20,17 @@ from memplan.api.jobs.lifecycle import open_jobs
 from memplan.api.metrics import Metrics
 from memplan.api.readiness import Readiness, solves_a_tiny_problem
 from memplan.api.refusals import NotInTimeError
-from memplan.api.service.admission import MOST, Admission
+from memplan.api.service.admission import MOST, AdmissionQueue
 from memplan.api.service.answering import WorkService
 from memplan.api.service.cache.plan_cache import PlanCache
-from memplan.api.service.cache.written_plans import WRITTEN, WRITTEN_BYTES, WrittenPlans
+from memplan.api.service.cache.written_plans import WrittenPlans
 from memplan.api.service.plan_service import PlanService
-from memplan.api.service.shared_admission import ADMISSION, SharedAdmission, queue_of
 from memplan.api.settings import Settings
 from memplan.api.store.api_key import Key
 from memplan.api.store.store import PATIENCE_S, Store
 from memplan.api.workers.pool import ChildPool
 from memplan.api.workers.workers import Workers
 from memplan.solvers.search.control import Deadline
-
-if TYPE_CHECKING:
-    from memplan.api.service.cache.shared_plans import SharedPlans
 
 T = TypeVar("T")
 MOST_STREAMS = 1000
@@ -48,7 +42,6 @@ compiled, since that holds the interpreter lock.
 _LARGE_BYTES = 2**20
 _THREADS = 2
 """The number of threads for quick searches, and for other work."""
-_NOTE_EVERY_S = 1.0
 _GRACE_S = 0.25
 """The grace after the deadline for reading a request; an answer counts as late after half a second."""
 _WATCHED_AFTER_S = 0.01
@@ -73,8 +66,10 @@ class Service:
         self.faults = Faults(self.metrics.failed)
         self.bodies = HeldBytes(BODIES_HELD * settings.max_body_bytes)
         self.streams = Streams(MOST_STREAMS)
-        self.written: WrittenPlans | SharedPlans = WrittenPlans(WRITTEN_BYTES)
-        self.queue: Admission = queue_of(settings.solves, settings.waiting, self.gate.requires_keys)
+        self.written = WrittenPlans()
+        # Where keys are required, none can take all places.
+        places = settings.solves + int(self.gate.requires_keys)
+        self.queue = AdmissionQueue(places, settings.waiting, of_key=settings.solves)
         self.readiness = Readiness(
             {
                 "memplan: could not solve a tiny problem": solves_a_tiny_problem,
@@ -103,13 +98,6 @@ class Service:
         settings = self.settings
         self.store = await to_thread.run_sync(Store.open, settings.database_url, settings.data_folder, PATIENCE_S)
         stack.callback(self.store.close)
-        if (path := os.environ.get(ADMISSION)) is not None:  # one of several processes
-            self.queue = await stack.enter_async_context(SharedAdmission.opened(path, self.queue.places))
-        if (shared := os.environ.get(WRITTEN)) is not None:
-            # Imported here: it uses POSIX locks, and only POSIX systems run several processes.
-            from memplan.api.service.cache.shared_plans import SharedPlans
-
-            self.written = stack.enter_context(closing(SharedPlans(Path(shared))))
         pool = ChildPool(settings, self.metrics.lost_worker, self.faults)
         self.workers = Workers(pool, MOST * self.queue.places)
         stack.push_async_callback(to_thread.run_sync, pool.close)
@@ -119,9 +107,6 @@ class Service:
         self.following = await stack.enter_async_context(open_jobs(self.store, self.metrics, settings, pool))
         await to_thread.run_sync(pool.warm)
         self._enders.append(self.following.stop)
-        if self.metrics.is_one_of_several:
-            noting = asyncio.create_task(self._note())
-            stack.callback(noting.cancel)
 
     async def find_key(self, key_id: str) -> Key | None:
         """Return the store's record of a key."""
@@ -137,12 +122,6 @@ class Service:
             "open_streams": self.streams.count,
             "held_body_bytes": self.bodies.held,
         }
-
-    async def _note(self) -> None:
-        """Publish the gauges repeatedly, since any of several processes may answer for all."""
-        while True:
-            self.metrics.note(self.counted_now())
-            await asyncio.sleep(_NOTE_EVERY_S)
 
     async def _has_workers(self) -> bool:
         return await to_thread.run_sync(self.workers.pool.warm, abandon_on_cancel=True)

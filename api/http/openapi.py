@@ -161,7 +161,6 @@ def describe(app: FastAPI) -> None:
     def openapi() -> dict[str, Any]:
         if app.openapi_schema is None:
             schema = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
-            # Imported here: few servers describe themselves.
             from tomllib import loads
 
             described = loads(Path(__file__).with_name("calls.toml").read_text(encoding="utf-8"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from http import HTTPStatus
 from itertools import chain
@@ -27,7 +27,6 @@ from memplan.api.store.errors import StoreError
 from memplan.api.workers.task import LostWorkersError
 from memplan.planner.errors import FormatError, InputError, OptionError, TimeOverError, sentences_of_options, shown
 from memplan.planner.errors.did_you_mean import KNOWN_FIELDS, OtherWords, meant
-from memplan.planner.errors.ways import ways
 from memplan.questions import former_names
 from memplan.questions.capability.registry import CAPABILITIES
 from memplan.questions.reading import ReadOptions
@@ -69,7 +68,9 @@ class ProblemDetails(BaseModel):
     hints: list[str] = Field(default=[])
 
 
-def problem_details(status: int, sentences: tuple[str, ...], headers: Mapping[str, str] | None = None) -> Response:
+def problem_details(
+    status: int, sentences: tuple[str, ...], headers: Mapping[str, str] | None = None, hints: Sequence[str] = ()
+) -> Response:
     """Return an error answer in plain ASCII, so that any text from a caller can be quoted safely."""
     content: dict[str, Any] = {
         "type": "about:blank",
@@ -78,7 +79,7 @@ def problem_details(status: int, sentences: tuple[str, ...], headers: Mapping[st
         "detail": sentences[0],
         "errors": sentences,
     }
-    if hints := list(ways(sentences)):
+    if hints:
         content["hints"] = hints
     return Response(json.dumps(content), status, dict(headers or {}), MEDIA_TYPE)
 
@@ -104,7 +105,7 @@ def _status(error: InputError) -> int:
 def error_answer(error: Exception) -> Response | None:
     """Return the answer to an error of the caller or the server; None if the error has no sentence."""
     if isinstance(error, InputError):
-        return problem_details(_status(error), error.sentences)
+        return problem_details(_status(error), error.sentences, hints=error.ways)
     if isinstance(error, FaultError):
         return problem_details(500, (str(error),))
     if isinstance(error, StoreError):

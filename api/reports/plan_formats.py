@@ -28,7 +28,6 @@ def write_plan(plan: Plan, problem: Problem, plan_format: str) -> bytes:
 
 
 def _tables(plan: Plan, problem: Problem) -> bytes:
-    # Imported here, and below: commands that only know the names of formats need no bounds.
     from memplan.api.reports.memory_tables import memory_tables
 
     return memory_tables(problem, plan).encode()

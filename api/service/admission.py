@@ -6,7 +6,6 @@ import asyncio
 import heapq
 import threading
 import time
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import inf
@@ -70,61 +69,9 @@ class Seat:
         """The time by which it should begin, so that long time limits do not mean long waits."""
         return inf if self.due == inf else self.arrived + _OF_TIME * (self.due - self.arrived)
 
-    def changed(self) -> None:
-        """Notify the waiter that it has begun, was refused or should be short."""
-        self.is_decided.set()
 
-
-class Admission(ABC):
-    """Grants slots to requests. For one event loop."""
-
-    places: int
-
-    @property
-    @abstractmethod
-    def busy(self) -> int:
-        """The number of slots in use here."""
-
-    @property
-    @abstractmethod
-    def waiting(self) -> int:
-        """The number of refusable requests that wait here."""
-
-    @abstractmethod
-    def ask(self, wish: Seat) -> None:
-        """Decide on a request, now or later."""
-
-    @abstractmethod
-    def leave(self, place: Seat, *, is_measured: bool = False) -> None:
-        """Release a slot or withdraw a request; its duration is recorded for its sort if `is_measured`."""
-
-    def note_first(self, place: Seat) -> None:
-        """Record that a request now has a first answer."""
-        place.first_at = place.first_at or time.monotonic()
-
-    async def take(self, wish: Seat, cancelled: asyncio.Event | None = None) -> bool:
-        """Acquire a slot; return False if the request was cancelled before. Raises FullError."""
-        self.ask(wish)
-        if not wish.is_decided.is_set():
-            events = [wish.is_decided] if cancelled is None else [wish.is_decided, cancelled]
-            waiting = [asyncio.ensure_future(event.wait()) for event in events]
-            try:
-                await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
-            except BaseException:
-                self.leave(wish)
-                raise
-            finally:
-                for each in waiting:
-                    each.cancel()
-        if wish.refusal is not None:
-            raise wish.refusal
-        if wish.began is None:
-            self.leave(wish)
-        return wish.began is not None
-
-
-class AdmissionQueue(Admission):
-    """`places` requests at once, of which one key's hold at most `of_key`; `length` more wait.
+class AdmissionQueue:
+    """Grants slots, on one event loop: `places` at once, of which one key's hold at most `of_key`; `length` more wait.
 
     Those of which half of the time is over first go first, but for those of a key that holds all it may. A request is
     refused when it arrives if, by what its sort and those before it lately took, it would have no answer in time. One
@@ -154,6 +101,30 @@ class AdmissionQueue(Admission):
         """The number of waiting requests that may be refused."""
         return sum(wish.due < inf for wish in self._queue)
 
+    def note_first(self, place: Seat) -> None:
+        """Record that a request now has a first answer."""
+        place.first_at = place.first_at or time.monotonic()
+
+    async def take(self, wish: Seat, cancelled: asyncio.Event | None = None) -> bool:
+        """Acquire a slot; return False if the request was cancelled before. Raises FullError."""
+        self.ask(wish)
+        if not wish.is_decided.is_set():
+            events = [wish.is_decided] if cancelled is None else [wish.is_decided, cancelled]
+            waiting = [asyncio.ensure_future(event.wait()) for event in events]
+            try:
+                await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+            except BaseException:
+                self.leave(wish)
+                raise
+            finally:
+                for each in waiting:
+                    each.cancel()
+        if wish.refusal is not None:
+            raise wish.refusal
+        if wish.began is None:
+            self.leave(wish)
+        return wish.began is not None
+
     def ask(self, wish: Seat) -> None:
         """Decide on a request, now or later."""
         if wish.sort is not None:
@@ -176,7 +147,10 @@ class AdmissionQueue(Admission):
             self._press_later(wish)
 
     def leave(self, place: Seat, *, is_measured: bool = False) -> None:
-        """Release a slot to the first waiting request whose key may have another."""
+        """Release a slot to the first waiting request whose key may have another, or withdraw a request.
+
+        Its duration is recorded for its sort if it `is_measured`.
+        """
         if place in self._queue:
             self._queue.remove(place)
         elif place in self._held:
@@ -215,7 +189,6 @@ class AdmissionQueue(Admission):
         longest = min(may_end, key=lambda place: place.began or now, default=None)
         if longest is not None and now - (longest.began or now) >= _SHARE_S:
             longest.is_short.set()
-            longest.changed()
         self._press_later(wish)
 
     def _press_later(self, wish: Seat) -> None:
@@ -232,7 +205,7 @@ class AdmissionQueue(Admission):
 
     def _refuse(self, wish: Seat, refusal: FullError) -> None:
         wish.refusal = refusal
-        wish.changed()
+        wish.is_decided.set()
 
     def _is_free_for(self, wish: Seat) -> bool:
         lane = [place for place in self._held if place.is_light == wish.is_light]
@@ -254,7 +227,7 @@ class AdmissionQueue(Admission):
         self._held.append(wish)
         if wish.is_light:
             asyncio.get_running_loop().call_later(_LIGHT_HELD_S, self._weigh, wish)
-        wish.changed()
+        wish.is_decided.set()
 
     def _weigh(self, place: Seat) -> None:
         """Count a light request that still runs as an ordinary one."""

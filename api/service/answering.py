@@ -9,7 +9,7 @@ from functools import partial
 from memplan.api.refusals import NotInTimeError, UnavailableError
 from memplan.api.request_bodies import PLAN
 from memplan.api.requests import ParsedRequest, parse_request
-from memplan.api.service.admission import Admission, Seat
+from memplan.api.service.admission import AdmissionQueue, Seat
 from memplan.api.store.job import WorkAnswer
 from memplan.api.workers.forked import run_forked
 from memplan.api.workers.task import LostWorkersError, Task
@@ -26,7 +26,7 @@ _LEAST_S, _GRACE_S = 0.1, 0.3
 class WorkService:
     """Answers requests for all calls of a server, on one event loop that only moves bytes."""
 
-    def __init__(self, workers: Workers, queue: Admission) -> None:
+    def __init__(self, workers: Workers, queue: AdmissionQueue) -> None:
         self._workers, self._queue = workers, queue
 
     async def work(

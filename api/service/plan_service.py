@@ -24,7 +24,7 @@ from anyio import CapacityLimiter, to_thread
 from memplan.api.metrics import Metrics
 from memplan.api.options import Options
 from memplan.api.refusals import FullError, NoTurnError, UnavailableError
-from memplan.api.service.admission import Admission, Seat
+from memplan.api.service.admission import AdmissionQueue, Seat
 from memplan.api.service.cache.cached_plan import CachedPlan, nothing_known, result_of
 from memplan.api.service.cache.compiled_problem import CompiledProblem
 from memplan.api.service.cache.plan_cache import PlanCache
@@ -72,14 +72,14 @@ class Searches(Protocol):
     """The interface for searches that are not quick; `memplan.api.workers.workers.Workers` implements it."""
 
     async def solve(self, asked: PlanSearch, cancelled: asyncio.Event, is_short: threading.Event) -> SolveResult:
-        """Return a verified result, at the latest shortly after the deadline."""
+        """Return a result, at the latest shortly after the deadline."""
 
 
 class PlanService:
     """Plans problems for all calls of a server. For one event loop."""
 
     def __init__(
-        self, cache: PlanCache, workers: Searches, queue: Admission, metrics: Metrics, quick_places: int
+        self, cache: PlanCache, workers: Searches, queue: AdmissionQueue, metrics: Metrics, quick_places: int
     ) -> None:
         self._cache, self._workers, self._queue, self._metrics = cache, workers, queue, metrics
         self._places = CapacityLimiter(quick_places)
@@ -153,9 +153,7 @@ class PlanService:
         limit_s = min(request.options.time_limit_s, inf if is_large else _QUICK_S, max(_LEAST_S, left_s))
         control = Control(Deadline.after(limit_s))
         begun = problem.start or problem.instance
-        quick = OneSearch(problem.problem, request.options, control, is_quick=True, instance=begun)
-        quick.verifies = False  # all answers and cached plans are verified
-        return quick
+        return OneSearch(problem.problem, request.options, control, is_quick=True, instance=begun)
 
     async def _search(
         self, request: PlanRequest, cancelled: asyncio.Event, start: SolveResult | None, quick: OneSearch | None
@@ -232,7 +230,7 @@ class PlanService:
         return found
 
     async def _cached(self, problem: CompiledProblem) -> tuple[CachedPlan | None, SolveResult | None]:
-        """Return the cached plan, and that plan as a verified result for this problem."""
+        """Return the cached plan, and that plan as a result for this problem."""
         if (cached := await self._cache.find(problem)) is None:
             return None, None
         if (result := await self._briefly(problem, partial(result_of, cached, problem))) is None:

@@ -38,7 +38,6 @@ class Listening:
         self._thread.join(2 * _AGAIN_S)
 
     def _listen_always(self) -> None:
-        # Imported here, where PostgreSQL is used.
         from psycopg import Error
 
         while not self._closing.is_set():

@@ -40,7 +40,6 @@ def _insert(connection: Connection) -> Any:
     """Return an INSERT construct in the database's dialect."""
     if connection.dialect.name == "sqlite":
         return sqlite.insert
-    # Imported here: a service with SQLite needs nothing of PostgreSQL.
     from sqlalchemy.dialects import postgresql
 
     return postgresql.insert

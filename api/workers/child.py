@@ -133,23 +133,12 @@ class _Child:
             self._parent.send([*told_of(error)])
 
 
-def run_template(line: Line) -> None:
-    """Run a template that was itself forked from a process that has loaded everything."""
-    os.setpgid(0, 0)
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    _run(line)
-
-
 def main() -> None:
     """Run the template, whose standard input is its line, and the children that are forked from it."""
     gc.disable()  # loaded modules stay; each fork collects only its own garbage
-    _run(Line(fileno=0))
-
-
-def _run(line: Line) -> None:
     logging.config.dictConfig(log_config("json" if os.environ.get("MEMPLAN_LOG_FORMAT") == "json" else "text"))
     load_all()
-    fork_always(line)
+    fork_always(Line(fileno=0))
     gc.enable()
     child = _Child(Parent(is_kept=True))
     threading.Thread(target=child.listen, daemon=True).start()

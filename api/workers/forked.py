@@ -11,6 +11,7 @@ import os
 import select
 import signal
 from collections.abc import Callable, Iterator, Sequence
+from itertools import starmap
 from typing import NoReturn
 
 from pydantic_core import from_json, to_json
@@ -18,7 +19,7 @@ from pydantic_core import from_json, to_json
 from memplan.api.faults import Fault, FaultError
 from memplan.api.refusals import NotInTimeError
 from memplan.api.store.job import WorkAnswer
-from memplan.planner.errors import FormatError, InputError, ReaderFaultError, TimeOverError
+from memplan.planner.errors import FormatError, InputError, ReaderFaultError, TimeOverError, mended
 from memplan.planner.foreign.imported import reader_fault
 from memplan.solvers.processes.child import memory_in_use, reading_memory
 from memplan.solvers.processes.harden import write_no_file
@@ -80,7 +81,7 @@ class _Sent:
             if fault:
                 raise FaultError(Fault(*fault))
             if wrong:
-                raise (TimeOverError if is_late else FormatError)(*wrong)
+                raise (TimeOverError if is_late else FormatError)(*starmap(mended, wrong))
             if len(self._left) < end + 1 + length:
                 return
             content = bytes(self._left[end + 1 : end + 1 + length])
@@ -95,7 +96,7 @@ def _answer_and_exit(work: Callable[[Callable[[WorkAnswer], None]], WorkAnswer],
     def send(
         answer: WorkAnswer,
         is_last: bool = False,
-        wrong: Sequence[str] = (),
+        wrong: Sequence[tuple[str, str | None]] = (),
         fault: Sequence[str] = (),
         is_late: bool = False,
     ) -> None:
@@ -114,7 +115,7 @@ def _answer_and_exit(work: Callable[[Callable[[WorkAnswer], None]], WorkAnswer],
             send(work(send), is_last=True)
         except InputError as error:
             is_late = isinstance(error, TimeOverError)
-            send(WorkAnswer(b""), wrong=error.within("file").sentences, is_late=is_late)
+            send(WorkAnswer(b""), wrong=[*error.within("file").told(str)], is_late=is_late)
         except Exception as error:  # noqa: BLE001 - the border of the process: whatever it is, the parent is told
             fault = error if isinstance(error, ReaderFaultError) else reader_fault(error)
             send(WorkAnswer(b""), fault=Fault.of(fault))

@@ -14,7 +14,7 @@ from memplan.questions.plan.reason import REASON_S, with_reason
 from memplan.solvers.portfolio.one_search import OneSearch
 from memplan.solvers.portfolio.options import SolveOptions
 from memplan.solvers.portfolio.profiles import so_far, solve_profile
-from memplan.solvers.portfolio.solve import solve
+from memplan.solvers.portfolio.solve import searched
 from memplan.solvers.search.control import Control, Deadline
 from memplan.solvers.search.result import SolveResult
 
@@ -58,7 +58,7 @@ def search(
 
 
 def best_known(asked: PlanSearch) -> SolveResult:
-    """Return the best known plan as a verified result without searching, or an `unknown` result."""
+    """Return the best known plan as a result without searching, or an `unknown` result."""
     over = threading.Event()
     over.set()
     options = asked.options.model_copy(update={"solver": "auto", "accept": None, "deterministic": False})
@@ -71,5 +71,5 @@ def best_known(asked: PlanSearch) -> SolveResult:
 
 
 def _of_equal_pools(problem: Problem, options: SolveOptions, control: Control, start: Plan | None) -> SolveResult:
-    plan = solve(problem, options, start=start, control=control)
+    plan = searched(problem, options, start=start, control=control)
     return SolveResult(plan, stop_reason=plan.stop_reason, elapsed_s=plan.wall_time_s or 0.0)

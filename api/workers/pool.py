@@ -6,7 +6,8 @@ import logging
 import pickle
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import starmap
 from typing import Any
 
 from memplan.api.faults import Fault, FaultError, Faults
@@ -171,7 +172,7 @@ class _Call:
                     return _error(*value)
                 if kind == "fault":
                     error = self._faults.note(FaultError(Fault(*value)), self._task.what)
-                    return error if self._noted is None else self._noted  # the noted answer is verified already
+                    return error if self._noted is None else self._noted  # which is verified as any answer is
                 value = pickle.loads(value.data)
                 if kind == "answer":
                     return value
@@ -211,12 +212,12 @@ class _Call:
         return LostWorkersError(f"memplan: a worker ended with status {status}")
 
 
-def _error(name: str, sentences: tuple[str, ...]) -> errors.MemplanError:
+def _error(name: str, told: Sequence[tuple[str, str | None]]) -> errors.MemplanError:
     """Return the error that a child reported, by its name."""
     kinds: list[type[errors.MemplanError]] = [errors.MemplanError]
     for kind in kinds:  # the loop itself extends the list
         kinds += kind.__subclasses__()
-    return next((kind for kind in kinds if kind.__name__ == name), errors.MemplanError)(*sentences)
+    return next((kind for kind in kinds if kind.__name__ == name), errors.MemplanError)(*starmap(errors.mended, told))
 
 
 def machine_memory() -> int:

@@ -6,7 +6,6 @@ from typing import Any
 
 from memplan.api.faults import Fault, is_fault
 from memplan.planner.errors import InputError, MemplanError
-from memplan.planner.fixed import fixed
 from memplan.solvers.search.control import Control, Deadline, silent
 
 
@@ -21,7 +20,7 @@ class TooMuchMemoryError(InputError):
         super().__init__(*(sentences or ("memplan: must be answered with the memory of one worker, and needs more",)))
 
 
-@fixed
+@dataclass(frozen=True, slots=True, eq=False)
 class TaskControl(Control):
     """The control of a task in a child process.
 
@@ -56,9 +55,12 @@ class Task:
 
 
 def told_of(error: Exception) -> tuple[str, list[Any]]:
-    """Return the name and sentences of an error for the parent; of a fault, only what may be disclosed."""
+    """Return the name and sentences of an error for the parent, with what to do; of a fault, what may be disclosed."""
     if isinstance(error, MemoryError):
         error = TooMuchMemoryError()
     if is_fault(error):
         return "fault", [*Fault.of(error)]
-    return "failed", [type(error).__name__, error.sentences if isinstance(error, InputError) else (str(error),)]
+    return "failed", [
+        type(error).__name__,
+        [*error.told(str)] if isinstance(error, InputError) else [(str(error), None)],
+    ]

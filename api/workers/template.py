@@ -6,13 +6,11 @@ A process that starts loads for more than a second; a fork is ready after some m
 from __future__ import annotations
 
 import gc
-import multiprocessing
 import os
 import signal
 import socket
 import struct
 import subprocess
-import sys
 import threading
 
 from memplan.solvers.processes.child import ChildProcess, Forked, started
@@ -21,8 +19,6 @@ _MODULE = "memplan.api.workers.child"
 _NUMBER = struct.Struct("=i")
 _FORK, _LIVES, _STDERR = 0, 1 << 20, 2
 Line = socket.socket
-FORKED: list[Line] = []
-"""The line to a template that was forked for this process, for the first that is wanted here."""
 
 
 class Template:
@@ -80,9 +76,6 @@ class Template:
             raise EOFError
 
     def _begun(self) -> socket.socket:
-        if FORKED:
-            self._process = None
-            return FORKED.pop()
         ours, its = socket.socketpair()
         with its:
             self._process = started(_MODULE, None, _STDERR, its.fileno())
@@ -95,8 +88,6 @@ class Template:
             if self._process is not None:
                 self._process.kill()
                 self._process.wait()
-            else:
-                multiprocessing.active_children()  # one that was forked ends with its line; this waits for its end
 
 
 class ForkedChild(ChildProcess):
@@ -134,7 +125,6 @@ def fork_always(line: socket.socket) -> None:
     for number, pipe in enumerate(pipes):
         os.dup2(pipe, number)
         os.close(pipe)
-    sys.stdin = os.fdopen(0)  # a template that was forked has read it to its end
 
 
 def _status_of(pid: int) -> int:

@@ -33,7 +33,7 @@ class Workers:
         self._threads = CapacityLimiter(most)
 
     async def solve(self, asked: PlanSearch, cancelled: asyncio.Event, is_short: threading.Event) -> SolveResult:
-        """Search in a child; return the verified result within half a second of the deadline.
+        """Search in a child; return the result within half a second of the deadline.
 
         When `cancelled` or `is_short` is set, that is the best so far. Raises OptionError, and LostWorkersError where
         children end and nothing is known.

@@ -63,7 +63,6 @@ def bench(
     repeated.
     Exit status: 0; 1 --compare found a regression; 2 wrong input; 3 a plan or a claim was wrong.
     """
-    # Imported here, because no other command should wait for it.
     from memplan.extensions.bench import steps
     from memplan.extensions.bench.running import jobs
 

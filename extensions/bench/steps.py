@@ -47,7 +47,6 @@ def _here(stack: ExitStack, waiting: Sequence[BenchTask], at_once: int) -> Itera
 
 
 def _away(stack: ExitStack, waiting: Sequence[BenchTask], on: str) -> Iterator[Result]:
-    # Imported here: most runs are of this machine.
     from memplan.extensions.bench import away
     from memplan.extensions.bench.clusters import executor_on
 

@@ -111,7 +111,7 @@ def _run_order(job: BenchTask, parent: Parent) -> None:
 @contextmanager
 def _measured(job: BenchTask, parent: Parent) -> Iterator[None]:
     """Report the resources used before and after the block, under the job's memory limit, from the parent's start."""
-    # Imported here: there is none on Windows, where bench runs nothing but must be importable.
+    # There is none on Windows, where bench runs nothing but must be importable.
     import resource
 
     soft, hard = resource.getrlimit(resource.RLIMIT_DATA)

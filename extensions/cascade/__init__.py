@@ -4,10 +4,10 @@ from memplan.questions import Row, Search
 
 CASCADE = Row(
     "cascade",
-    {"CascadeAnswer": "answer", "Target": "timing.target"},
     command="memplan.extensions.cascade.command",
     panel="Networks",
     document="cascades.md",
+    help="Run the operations of a network in stripes, which needs less memory, and show what each saving costs.",
     package=__name__,
 )
 REPAIRS_OF_GRAPH = Search("memplan.extensions.cascade.order_repairs:repairs_of_graph")

@@ -30,7 +30,6 @@ def _prepare(call: Invocation) -> None:
     call.prepared = _Prepared(source)
     refuse_no_model(call)
     if call.has_output(*_MODELS):
-        # Imported here: few models are written.
         from memplan.extensions.cascade.writing import model_in_parts
 
         model = model_in_parts(call.reader, source, call.options)
@@ -38,7 +37,6 @@ def _prepare(call: Invocation) -> None:
 
 
 def _page(call: Invocation, answer: Any, _path: str) -> bytes:
-    # Imported here, and below: few cascades are shown as pages.
     from memplan.api.reports.views import view
 
     return view("cascade")(call.title(answer.name), answer)

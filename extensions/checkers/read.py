@@ -1,5 +1,5 @@
 """Reads a problem for check.py: memplan's JSON, or CSV without quotes; ValueError for ambiguous input."""
-# docs/certificates.md lists what is read; json.h and read.h do the same.
+# docs/certificates.md lists what is read.
 
 import json, re
 from fractions import Fraction

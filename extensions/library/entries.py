@@ -16,7 +16,7 @@ from pydantic import ValidationError
 
 from memplan.extensions.library.archives import pack, unpack
 from memplan.files import os_errors_named, save
-from memplan.planner.errors import FormatError, OptionError, sentences, shown
+from memplan.planner.errors import FormatError, OptionError, behind, sentences, shown
 from memplan.planner.model.rows import WireValue
 
 INDEX = "index.jsonl"
@@ -103,7 +103,7 @@ class ProblemLibrary:
             try:
                 yield Entry.model_validate_json(line)
             except ValidationError as error:
-                raise FormatError(*(f"{path}, line {number}: {text}" for text in sentences(error))) from error
+                raise FormatError(*(behind(f"{path}, line {number}: ", text) for text in sentences(error))) from error
 
     def select(self, words: Sequence[str]) -> list[Entry]:
         """Return the entries for kinds, names, `benchmark`, `easy`, `hard`, `open` and `WORD/KIND`.

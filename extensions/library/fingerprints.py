@@ -59,8 +59,6 @@ def fingerprint(kind: str, data: bytes, name: str, limit: int | None) -> str:
         return _hash([*parts, content]) if limit else content[7:]
     problem = json.loads(data)
     graph = _Graph()
-    if kind == "schedule":
-        return _tiles(problem, graph)
     if kind in ("symbols", "objects"):
         return _lives(problem, graph)
     return _operations(problem, graph, parts)
@@ -81,19 +79,6 @@ def _operations(problem: dict[str, Any], graph: _Graph, given: Any) -> str:
     return graph.digest(given)
 
 
-def _tiles(problem: dict[str, Any], graph: _Graph) -> str:
-    """Return the fingerprint of a problem of the contest."""
-    graph.nodes += (["t", w, h] for w, h in zip(problem["widths"], problem["heights"], strict=True))
-    first = len(graph.nodes)
-    for v, (kind, cost) in enumerate(zip(problem["op_types"], problem["base_costs"], strict=True)):
-        graph.nodes.append(["o", kind, cost])
-        for label in ("inputs", "outputs"):
-            graph.edges += ((first + v, t, f"{label}{k}") for k, t in enumerate(problem[label][v]))
-    return graph.digest(
-        [value for key, value in sorted(problem.items()) if not isinstance(value, list) or len(value) == 2]
-    )
-
-
 def _lives(problem: dict[str, Any], graph: _Graph) -> str:
     """Return the fingerprint of buffers with expressions or sides; only the order of times counts."""
     rows = problem["buffers"]
@@ -110,9 +95,9 @@ def features(kind: str, data: bytes, name: str) -> dict[str, float]:
     problem = json.loads(data)
     if kind in ("symbols", "objects"):
         return {"buffers": len(problem["buffers"]), "symbols": len(problem.get("symbols") or ())}
-    ops, tensors = problem.get("ops") or problem.get("op_types"), problem.get("size") or problem.get("widths")
-    reads = problem.get("inputs") or [op.get("in") or () for op in ops]
-    return {"operations": len(ops), "tensors": len(tensors), "reads": sum(map(len, reads))}
+    ops = problem["ops"]
+    reads = sum(len(op.get("in") or ()) for op in ops)
+    return {"operations": len(ops), "tensors": len(problem["size"]), "reads": reads}
 
 
 def _of_buffers(problem: Problem) -> dict[str, float]:

@@ -1,6 +1,6 @@
 """The value of plans and certificates of each kind, by the programs of `checkers/` alone.
 
-Schedules are worth what memplan's simulator says; of cascades no plan can be judged.
+Of cascades no plan can be judged.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from fractions import Fraction
 from typing import Any, TypeVar
 
 from memplan.extensions.checkers import all_values, check, objects, order, plan, sequence
-from memplan.extensions.schedule.inputs import PROBLEM as SCHEDULE
 from memplan.planner.errors import FormatError, InputError
 
 _CHECKERS: tuple[Any, ...] = (check, order, plan, sequence, objects, all_values)
@@ -97,14 +96,6 @@ def _symbols(problem: str, text: str, limit: int | None) -> Worth:
     return _number(str(answer["proof"]["ratio"])), 0
 
 
-def _schedule(problem: str, text: str, limit: int | None) -> Worth:
-    """Return the latency of a schedule by its form's simulator, which is independent of its search."""
-    latency, wrong = SCHEDULE.from_json(json.loads(problem)).latency_of(json.loads(text))
-    if wrong is not None:
-        raise BrokenRuleError(wrong)
-    return latency, None
-
-
 def _packed(problem: str, text: str, limit: int | None) -> float | None:
     """Return the least value claimed by a certificate of checkers/check.py: bytes, a cost or a price."""
     lines = text.split("\n")
@@ -141,7 +132,6 @@ KINDS = {
         Kind("order", "bytes alive at once", _order, _ordered),
         Kind("recompute", "bytes alive at once, where operations may run again", _recompute),
         Kind("cascade", "bytes of a network in stripes"),
-        Kind("schedule", "time through a fast memory", _schedule),
     )
 }
 """The kinds of the library by name."""

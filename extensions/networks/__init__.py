@@ -4,25 +4,21 @@ from memplan.questions import Row, Search
 
 ORDER = Row(
     "order.order",
-    {
-        "OrderAnswer": "order.answer",
-        "OrderOptions": "order.options",
-        "Recomputed": "order.answer",
-        "order_operations": "order.search.solve",
-    },
     command="memplan.extensions.networks.commands.order",
     panel="Networks",
     document="order.md",
     former={"recompute": "order --recompute", "reorder": "order"},
+    help="Order operations so that as few bytes as possible are alive at once, and plan them in that order.",
     package=__name__,
 )
 LIVENESS = Row(
     "liveness.liveness",
-    {"LivenessAnswer": "liveness.liveness", "Shadow": "liveness.liveness"},
     command="memplan.extensions.networks.commands.liveness",
     panel="Networks",
     document="liveness.md",
     former={"shadow": "liveness --plan"},
+    help="Find out when the buffers of a program are alive, from its operations, and make a problem of them that"
+    " can be planned.",
     package=__name__,
 )
 REORDER = Search("memplan.extensions.networks.commands.reordering:reordered")

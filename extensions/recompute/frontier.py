@@ -43,7 +43,6 @@ def recompute(graph: OperationGraph, options: OrderOptions, control: Control) ->
     away as well.
     """
     if options.link:
-        # Imported here: few graphs have a link.
         from memplan.extensions.recompute.offload.frontier import with_link
 
         alone, sequences = _without_link(graph, options, control.child(_WITHOUT_SHARE))

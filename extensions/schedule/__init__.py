@@ -4,9 +4,10 @@ from memplan.questions import Row
 
 SCHEDULE = Row(
     "schedule",
-    {"ScheduleAnswer": "answer"},
     command="memplan.extensions.schedule.command",
     panel="Networks",
     document="schedule.md",
+    help="Schedule operations through a fast memory: choose which run together, in which tiles, and what stays"
+    " in it.",
     package=__name__,
 )

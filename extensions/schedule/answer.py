@@ -15,9 +15,8 @@ from memplan.solvers.search.to_plan import gap_of
 EPSILON = 1e-6
 """The tolerance for equal values, far below the time of one byte."""
 Objective = Literal["latency", "traffic", "peak"]
-Proof = Literal["bound", "exhaustion"]
-_Tiled = Literal["input", "output", "accumulator", "retained", "roll", "workspace"]
-SlotKind = _Tiled | Literal["constants", "ring", "sums", "tensor", "staged"]
+Proof = Literal["bound"]
+SlotKind = Literal["input", "output", "retained", "workspace", "constants", "ring", "sums", "tensor", "staged"]
 
 
 class ScheduleSlot(Answer):
@@ -78,7 +77,6 @@ class ScheduleAnswer(AnswerOfFile):
     lower_bound: float
     gap: float | None
     proof: Proof | None
-    is_exhausted: bool = False
     capacity: int
     subgraphs: tuple[tuple[int, ...], ...]
     granularities: tuple[tuple[int, int, int], ...]
@@ -90,7 +88,6 @@ class ScheduleAnswer(AnswerOfFile):
     slots: tuple[ScheduleSlot, ...]
     frontier: tuple[SchedulePoint, ...] = ()
     alternatives: tuple[tuple[int, ...], ...] = Field((), exclude_if=lambda rows: not rows)
-    tensors_to_roll: tuple[tuple[int, ...], ...] = Field((), exclude_if=lambda rows: not rows)
     regions: tuple[CascadeRegion, ...] = Field((), exclude_if=lambda found: not found)
     channels_outermost: tuple[int, ...] = Field((), exclude_if=lambda steps: not steps)
     transfers: tuple[ScheduleTransfer, ...] = Field((), exclude_if=lambda rows: not rows)

@@ -12,7 +12,6 @@ from memplan.extensions.cascade.timing.inputs import TARGET
 from memplan.extensions.cascade.timing.network_run import NetworkStep, run_network
 from memplan.extensions.cascade.timing.target import Target
 from memplan.extensions.schedule.answer import Objective, ScheduleAnswer
-from memplan.extensions.schedule.form import ScheduleForm
 from memplan.extensions.schedule.inputs import PROBLEM
 from memplan.extensions.schedule.search.network_search import NetworkRun
 from memplan.extensions.schedule.search.networks import bound_of, network_answer, network_of, schedule_network
@@ -44,7 +43,7 @@ class ScheduleOptions(SearchOptions):
 
 
 def schedule(
-    problem: ScheduleForm | OperationGraph,
+    problem: OperationGraph,
     target: Target | None = None,
     options: ScheduleOptions = ScheduleOptions(),
     control: Control = Control(),
@@ -54,20 +53,15 @@ def schedule(
     The schedule is simulated step by step, and every slice and tile has a placement in the fast memory. The operations
     of a network run in tiles, or together in the regions of a cascade.
     """
-    running = control.begun(options)
-    machine, goal = _machine(problem, target, options.fast_memory), options.objective
-    if isinstance(problem, OperationGraph):
-        return schedule_network(problem, machine, goal, running, wants_front=options.frontier)
-    return problem.scheduled(machine, goal, running, wants_front=options.frontier)
+    machine = _machine(target, options.fast_memory)
+    return schedule_network(problem, machine, options.objective, control.begun(options), wants_front=options.frontier)
 
 
-def _machine(problem: ScheduleForm | OperationGraph, target: Target | None, capacity: int | None) -> Target:
+def _machine(target: Target | None, capacity: int | None) -> Target:
     if target is None:
-        if isinstance(problem, OperationGraph):
-            raise ProblemError(
-                "target: is required, as a network says nothing about the machine: examples/schedules has some"
-            )
-        target = problem.target
+        raise ProblemError(
+            "target: is required, as a network says nothing about the machine: examples/schedules has some"
+        )
     return target if capacity is None else target.with_capacity(capacity)
 
 
@@ -77,10 +71,6 @@ def lines(found: ScheduleAnswer) -> Iterator[str]:
     sizes = f"latency {found.latency:,.1f}, traffic {found.traffic:,} bytes"
     yield f"{found.status}: {sizes}, {counted(len(found.subgraphs), 'step')}"
     yield f"lower bound of {found.objective} {found.lower_bound * 10 // 1 / 10:,.1f}, gap {gap}"
-    if found.proof == "exhaustion":
-        yield "no other schedule in tiles of powers of two is better"
-    elif found.is_exhausted:
-        yield "no other grouping of operations, each once, is better"
     yield f"fast memory: {found.peak:,} of {found.capacity:,} bytes, {len(found.slots):,} slots placed"
     rows = zip(found.subgraphs, found.granularities, found.tensors_to_retain, found.subgraph_latencies, strict=True)
     for k, (made, (width, height, depth), retained, latency) in enumerate(rows):
@@ -88,8 +78,6 @@ def lines(found: ScheduleAnswer) -> Iterator[str]:
             yield f"and {len(found.subgraphs) - _SHOWN:,} other steps"
             break
         text = f", retains {', '.join(map(str, retained))}" if retained else ""
-        if found.tensors_to_roll and found.tensors_to_roll[k]:
-            text += f", rolls {', '.join(map(str, found.tensors_to_roll[k]))}"
         chosen = found.alternatives[k] if found.alternatives else ()
         text += "".join(f", {o} by alternative {way}" for o, way in zip(made, chosen, strict=False) if way)
         sizes = f"{height} x {width} tiles, slices of {depth}"
@@ -102,18 +90,16 @@ def lines(found: ScheduleAnswer) -> Iterator[str]:
 def _refuted(question: Question, found: ScheduleAnswer) -> str | None:
     """Return what is wrong with a schedule that another program made."""
     options: ScheduleOptions = question["options"]
-    machine = _machine(question["problem"], question.get("target"), options.fast_memory)
+    machine = _machine(question.get("target"), options.fast_memory)
     return schedule_refuted(question["problem"], machine, options.objective, found)
 
 
 def schedule_refuted(
-    problem: ScheduleForm | OperationGraph, machine: Target, objective: Objective, found: ScheduleAnswer
+    problem: OperationGraph, machine: Target, objective: Objective, found: ScheduleAnswer
 ) -> str | None:
     """Return what is wrong with a schedule that came from elsewhere: with its steps, their places, or what is said of
     them; None where nothing is.
     """
-    if isinstance(problem, ScheduleForm):
-        return problem.refuted(machine, found)
     graph, outermost = network_of(problem), set(found.channels_outermost)
     number = {graph.origin(v): v for v in range(len(graph.operations))}
     try:

@@ -4,15 +4,10 @@ from memplan.questions import Row
 
 SHAPES = Row(
     "shapes",
-    {
-        "ShapesAnswer": "shapes",
-        "ShapesLimits": "limits",
-        "SymbolicOffsets": "verify_shapes",
-        "VerifiedShapes": "verify_shapes",
-    },
     command="memplan.extensions.shapes.command",
     panel="Networks",
     document="shapes.md",
     former={"limits": "shapes --limits", "verify-shapes": "shapes --verify"},
+    help="Plan a problem whose sizes are expressions, such as `48*b*n**2`, once for all values of its symbols.",
     package=__name__,
 )

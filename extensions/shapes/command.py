@@ -13,7 +13,6 @@ SOURCES = {".c": "c", ".py": "python"}
 
 
 def _page(call: Invocation, answer: Any, path: str) -> bytes | None:
-    # Imported here: few answers are shown as pages.
     from memplan.api.reports.views import view
 
     if not answer.curves:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from memplan.planner.errors import FormatError
+from memplan.planner.errors import CUT_OFF, FormatError
 
 # Wire types of protocol buffers; 3 and 4 are groups, which none of these formats has.
 _VARINT, _EIGHT_BYTES, _BYTES, _FOUR_BYTES = 0, 1, 2, 5
@@ -103,7 +103,7 @@ class ProtobufMessage:
                 raise FormatError(f"{self.path}: must be a message, got a field of kind {kind} before byte {at}")
             if size > self.end - at:
                 rule = f"must not go beyond its last byte ({self.end})"
-                raise FormatError(f"{self.path}: {rule}, got a field of {size} bytes from byte {at} on")
+                raise FormatError(f"{self.path}: {rule}, got a field of {size} bytes from byte {at} on", way=CUT_OFF)
             fields[key >> 3].extend((at, at + size))
             at += size
         return fields

@@ -165,7 +165,6 @@ def _answer(step: str, options: dict[str, Any], of_script: dict[str, Any], dims:
         if dims:
             raise OptionError("dim: must be given for graphs of ggml alone, not for steps of torch")
         require("fits:", ["torch"])
-        # Imported here: it imports torch.
         from memplan.extensions.torch.inside.fits import fits_of_script
 
         snapshot = of_script["snapshot"]
@@ -197,7 +196,6 @@ def _drawn(path: str, step: str, answer: FitsAnswer | SnapshotAnswer | GraphFits
     # An answer that was made here has both.
     assert problem is not None
     assert plan is not None
-    # Imported here: few steps are shown as pictures.
     if suffix_of(path) == PICTURE:
         from memplan.api.reports.picture import draw
 

@@ -212,8 +212,11 @@ def _convolutions(draw: random.Random, count: int) -> tuple[Data, str]:
 
 
 def _schedule(draw: random.Random, count: int) -> tuple[Data, str]:
-    operations = max(2, min(_MOST_DRAWN, count) // 10)
-    return {"problem": _json(drawn_schedule(draw.randrange(2**30), operations))}, f"up to {operations} operations"
+    network, words = _convolutions(draw, max(2, min(_MOST_DRAWN, count) // 10))
+    memories = [{"name": "L1", "capacity": draw.choice((2_048, 16_384, 65_536)), "alignment": 16}, {"name": "L2"}]
+    engine = {"native": draw.choice(([1, 1], [8, 4])), "rate": draw.choice((8, 256)), "copies": draw.choice((1, 2))}
+    target = {"memories": memories, "links": [{"bandwidth": 8, "latency": draw.choice((0, 40))}], "engine": engine}
+    return {"problem": network["graph"], "target": target}, words
 
 
 def _statements(draw: random.Random, count: int) -> tuple[Data, str]:

@@ -8,10 +8,9 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from memplan.extensions.checkers.tests.checkers import CHECKER, CHECKERS
+from memplan.extensions.checkers.tests.checkers import CHECKER
 from memplan.extensions.checkers.tests.proved_checker import VERIFIED
 
-_C = Path(__file__).parent / "batch.c"
 _LOOP = """
 let () = set_binary_mode_in stdin true; try while true do
   Scanf.sscanf (input_line stdin) "%d %d %d" (fun w a b ->
@@ -62,15 +61,6 @@ class _Text:
 
     def read_bytes(self) -> bytes:
         return self._data
-
-
-def in_c(folder: Path, *, is_sanitized: bool = False) -> KeptProgram:
-    """Return the checker in C, compiled to stop at each wrong index and each overflow if it `is_sanitized`."""
-    program = folder / ("sanitized" if is_sanitized else "in_c")
-    flags = ["-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"] if is_sanitized else ["-O2"]
-    check = f'-DCHECK="{CHECKERS / "check.c"}"'
-    subprocess.run(["cc", *flags, check, "-o", str(program), str(_C)], check=True)
-    return KeptProgram(program)
 
 
 def proved(folder: Path) -> KeptProgram:

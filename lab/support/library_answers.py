@@ -74,13 +74,6 @@ def _cascade(answer: Any, limit: int | None) -> tuple[str | None, float | None, 
     return json.dumps({"points": [point]}, separators=(",", ":")) + "\n", point["peak"], None
 
 
-def _schedule(answer: Any, limit: int | None) -> tuple[str | None, float | None, float | None]:
-    names = ("subgraphs", "granularities", "tensors_to_retain", "traversal_orders", "subgraph_latencies")
-    text = json.dumps({name: answer[name] for name in names}, separators=(",", ":")) + "\n"
-    bound = answer["latency"] if answer["status"] == "optimal" else answer["lower_bound"]
-    return text, answer["latency"], bound
-
-
 WAYS: dict[str, tuple[str, Extract]] = {
     "peak": ("plan FILE", _placed),
     "rules": ("plan FILE", _placed),
@@ -93,7 +86,6 @@ WAYS: dict[str, tuple[str, Extract]] = {
     "order": ("order FILE", _order),
     "recompute": ("order FILE --recompute --extra-cost 10%", _recompute),
     "cascade": ("cascade FILE --macs +LIMIT% --point -1", _cascade),
-    "schedule": ("schedule FILE", _schedule),
 }
 CERTIFIED = ("peak", "rules", "pools", "reuse", "fit", "order")
 

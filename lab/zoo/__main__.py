@@ -1,10 +1,9 @@
-"""The zoo: `python -m lab.zoo run [--minutes 360] [MODEL ...]`, `again N`, `write MODEL TO`, `hardest N TO`, `page`.
+"""The zoo: `python -m lab.zoo run [--minutes 360] [MODEL ...]`, `again N`, `write MODEL TO`, `page`.
 
 `run` tries all models that have no row in the table, each in a process of its own, and adds their rows, with `--on
-ADDRESS` on the machines of a cluster that have this checkout; a model that
-fails, dies or takes more than its seconds of the processor has a row with the reason. `again` makes so many rows anew,
-drawn at random, and compares; `write` leaves the files of a model's certificates for the checkers; `hardest` writes the
-problems, at multiples of 64 bytes, that join the library; `page` writes the page of the table, and the tables of
+ADDRESS` on the machines of a cluster that have this checkout; a model that fails, dies or takes more than its seconds
+of the processor has a row with the reason. `again` makes so many rows anew, drawn at random, and compares; `write`
+leaves the files of a model's certificates for the checkers; `page` writes the page of the table, and the tables of
 `docs/benchmarks.md`. All but `page` need torch, timm, torchvision and transformers.
 """
 
@@ -24,10 +23,8 @@ from typing import Any
 
 from lab.support.apart import there
 from lab.zoo import table
-from lab.zoo.trying import CHECKERS, lacking, tried, tried_in_turn
+from lab.zoo.trying import lacking, tried, tried_in_turn
 from memplan.extensions.bench.clusters import executor_on
-from memplan.planner.formats.minimalloc_csv import write_problem
-from memplan.planner.liveness.ordered import problem_of_order
 
 _TIMED = ("cpu_s",)
 """Columns in which a row that is made anew may differ."""
@@ -35,8 +32,6 @@ _TIMED = ("cpu_s",)
 
 def _rows(wanted: Sequence[tuple[Any, str]], limit_s: int, on: str | None) -> Generator[dict[str, Any], None, None]:
     """Yield the rows of models in modes, each as it is made: here one after the other, or on a cluster."""
-    from lab.zoo.measuring import Checkers
-
     if on is not None:
         with executor_on(on) as cluster:
             cluster.check(lacking)
@@ -48,7 +43,6 @@ def _rows(wanted: Sequence[tuple[Any, str]], limit_s: int, on: str | None) -> Ge
                 yield future.result()
         return
     with tempfile.TemporaryDirectory() as text:
-        Checkers(Path(text), CHECKERS).built()
         for model, mode in wanted:
             yield tried(model, mode, Path(text), limit_s)
             for each in Path(text).glob("*.*"):
@@ -74,13 +68,12 @@ def _run(path: Path, wanted: Sequence[str], modes: Sequence[str], minutes: float
 
 
 def _again(path: Path, count: int, seed: int, limit_s: int) -> int:
-    from lab.zoo.measuring import COLUMNS, Checkers
+    from lab.zoo.measuring import COLUMNS
     from lab.zoo.models import models
 
     known, faults = {model.key: model for model in models()}, 0
     rows = random.Random(seed).sample(table.read(path), count)
     with tempfile.TemporaryDirectory() as text:
-        Checkers(Path(text), CHECKERS).built()
         for row in rows:
             name, mode = table.key(row)
             made = tried(known[name], mode, Path(text), limit_s)
@@ -93,32 +86,15 @@ def _again(path: Path, count: int, seed: int, limit_s: int) -> int:
 
 
 def _write(name: str, folder: Path, limit_s: int) -> int:
-    from lab.zoo.measuring import MODES, Checkers
+    from lab.zoo.measuring import MODES
     from lab.zoo.models import models
 
     folder.mkdir(parents=True, exist_ok=True)
-    checkers = Checkers(folder, CHECKERS).built()
     model = next((each for each in models() if each.key == name), None)
     if model is None:
         sys.exit(f"no such model: {name}")
     for mode in MODES:
-        print(mode, tried(model, mode, checkers.folder, limit_s).get("reason") or "written")
-    return 0
-
-
-def _hardest(path: Path, count: int, folder: Path) -> int:
-    from lab.zoo.measuring import graph_of_step
-    from lab.zoo.models import models
-    from lab.zoo.planners import PLANNERS
-
-    folder.mkdir(parents=True, exist_ok=True)
-    known = {model.key: model for model in models()}
-    for row in table.hardest(table.read(path), PLANNERS, count):
-        name, mode = table.key(row)
-        graph = graph_of_step(known[name], mode)
-        problem = problem_of_order(graph, range(len(graph.ops)), alignment=64)
-        (folder / f"{name.replace('/', '-')}-{mode}.csv").write_bytes(write_problem(problem))
-        print(name, mode, len(problem.buffers), flush=True)
+        print(mode, tried(model, mode, folder, limit_s).get("reason") or "written")
     return 0
 
 
@@ -139,9 +115,6 @@ def main(words: Sequence[str] | None = None) -> int:
     write = verbs.add_parser("write")
     write.add_argument("model")
     write.add_argument("folder", type=Path)
-    hardest = verbs.add_parser("hardest")
-    hardest.add_argument("count", type=int)
-    hardest.add_argument("folder", type=Path)
     verbs.add_parser("page")
     given = parser.parse_args(words)
     if given.verb == "run":
@@ -150,8 +123,6 @@ def main(words: Sequence[str] | None = None) -> int:
         return _again(given.table, given.count, given.seed, given.seconds)
     if given.verb == "write":
         return _write(given.model, given.folder, given.seconds)
-    if given.verb == "hardest":
-        return _hardest(given.table, given.count, given.folder)
     from lab.zoo.page import publish
 
     publish(given.table)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -46,19 +47,14 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Checkers:
-    """Programs that share no code with memplan: for plans' certificates and plans in C, for orders' in Python."""
+    """Programs that share no code with memplan: for plans, for their certificates, and for those of orders."""
 
     folder: Path
     checkers: Path
 
-    def built(self) -> Checkers:
-        """Compile those in C into the folder."""
-        for name in ("check", "plan"):
-            subprocess.run(["cc", "-O2", "-o", self.folder / name, self.checkers / f"{name}.c"], check=True)
-        return self
-
-    def accept(self, words: Sequence[Any]) -> bool:
+    def accept(self, program: str, files: Sequence[Path]) -> bool:
         """Return True if a program says that what its files claim is so."""
+        words = [sys.executable, self.checkers / program, *files]
         return subprocess.run(words, capture_output=True, check=False).returncode == _PROVED
 
     def plan(self, name: str, problem: Problem, plan: Plan, certificate: str) -> bool:
@@ -67,8 +63,8 @@ class Checkers:
         texts = write_problem(problem), write_plan(plan, problem), certificate.encode()
         for path, text in zip(files, texts, strict=True):
             path.write_bytes(text)
-        is_valid = self.accept([self.folder / "plan", *files[:2]])
-        is_proved = f"\nused {plan.peak}\n" in certificate and self.accept([self.folder / "check", *files[::2]])
+        is_valid = self.accept("plan.py", files[:2])
+        is_proved = f"\nused {plan.peak}\n" in certificate and self.accept("check.py", files[::2])
         return is_valid and is_proved
 
     def order(self, name: str, graph: OperationGraph, certificate: str) -> bool:
@@ -76,7 +72,7 @@ class Checkers:
         files = [self.folder / f"{name}.graph.json", self.folder / f"{name}.order.proof"]
         files[0].write_text(graph.model_dump_json(by_alias=True, exclude_defaults=True))
         files[1].write_text(certificate)
-        return self.accept(["python3", self.checkers / "order.py", *files])
+        return self.accept("order.py", files)
 
 
 def measured(model: Model, mode: str, checkers: Checkers) -> Row:

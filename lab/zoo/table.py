@@ -42,24 +42,6 @@ def waste(row: Cells, planner: str, end: str = "") -> float | None:
     return int(needed) / int(best) - 1 if needed and best and int(best) else None
 
 
-def hardest(rows: Sequence[Cells], planners: Sequence[str], count: int) -> list[Cells]:
-    """Return so many rows, one of a family and mode: first what is not proved, then what every planner misses most.
-
-    Of rows with the same figures, which are one problem under several names, the first is taken.
-    """
-    best: dict[tuple[str, ...], tuple[bool, float, Cells]] = {}
-    for row in rows:
-        wastes = [part for planner in planners if (part := waste(row, planner, "_64")) is not None]
-        if wastes:
-            mark = row["peak_64"] != row["bound_64"], min(wastes), row
-            family = row["source"], row["family"], row["mode"]
-            best[family] = max(mark, best.get(family, mark), key=lambda each: each[:2])
-    ranked = sorted(best.values(), key=lambda mark: (not mark[0], -mark[1], key(mark[2])))
-    figures = "buffers", "peak_64", *(f"{planner}_64" for planner in planners)
-    distinct = {tuple(row[name] for name in figures): row for *_, row in reversed(ranked)}
-    return [row for *_, row in ranked if row in distinct.values()][:count]
-
-
 @dataclass(frozen=True)
 class Summary:
     """Counts over the rows of a table."""

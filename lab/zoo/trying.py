@@ -42,11 +42,9 @@ def _row(model: Any, mode: str, checkers: Any, writer: Any, limit_s: int) -> Non
 
 def tried_in_turn(wanted: tuple[str, str], limit_s: int) -> dict[str, Any]:
     """Return the row of a model, by its key, in a mode, on a machine of a cluster."""
-    from lab.zoo.measuring import Checkers
     from lab.zoo.models import models
 
     with tempfile.TemporaryDirectory() as text:
-        Checkers(Path(text), CHECKERS).built()
         key, mode = wanted
         return tried(next(model for model in models() if model.key == key), mode, Path(text), limit_s)
 

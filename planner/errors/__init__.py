@@ -15,6 +15,8 @@ MemplanError
 
 A sentence names object, rule and value: `buffers[3].end: must be greater than start (7), got 5`. An option in it is a
 value, which each entrance writes in its own terms: `dims=n=1` in requests and in Python, `--dim n=1` on a command line.
+What to do is given where a rule is checked, as `Way`: commands write it behind the sentence, problem details as hints,
+and Python as notes.
 """
 
 import re
@@ -30,11 +32,11 @@ from memplan.planner.errors.did_you_mean import (
     meant_list,
     meant_number,
     meant_value,
+    object_way,
+    other_words,
     unknown_field,
-    unknown_here,
     unknown_option,
 )
-from memplan.planner.errors.ways import ways
 
 MAX_SHOWN = 100
 """The most sentences that an error carries, as nobody reads a million of them."""
@@ -54,8 +56,19 @@ class Option(NamedTuple):
         return f"{self.field}={self.value}" if self.value else self.field
 
 
+class Way(str):
+    """What to do about a broken rule: the last part of its sentence."""
+
+    __slots__ = ()
+
+
 Sentence = str | tuple[str | Option, ...]
-"""A sentence of an error, split into parts where it names options."""
+"""A sentence of an error, split into parts where it names options, or says what to do."""
+
+
+def mended(rule: Sentence, way: str | None) -> Sentence:
+    """Return the sentence of a rule with what to do about it, if there is something."""
+    return (*([rule] if isinstance(rule, str) else rule), Way(way)) if way else rule
 
 
 class MemplanError(Exception):
@@ -63,45 +76,61 @@ class MemplanError(Exception):
 
 
 class InputError(MemplanError):
-    """The caller's input is wrong; `sentences` has one sentence for each broken rule, in the terms of requests."""
+    """The caller's input is wrong; `sentences` has one sentence for each broken rule, in the terms of requests.
 
-    def __init__(self, *said: Sentence) -> None:
-        self.said = said
+    `way` says what to do, where the sentences do not.
+    """
+
+    def __init__(self, *said: Sentence, way: str | None = None) -> None:
+        self.said = tuple(mended(each, way) for each in said)
         super().__init__("\n".join(self.sentences))
 
     @property
     def sentences(self) -> tuple[str, ...]:
         """One sentence for each broken rule."""
-        return self.written(str)
+        return tuple(rule for rule, _ in self.told(str))
 
-    def written(self, option: Callable[[Option], str]) -> tuple[str, ...]:
-        """Return the sentences with their options in the syntax of an entrance."""
-        return tuple(
-            each if isinstance(each, str) else "".join(part if isinstance(part, str) else option(part) for part in each)
-            for each in self.said
-        )
+    @property
+    def ways(self) -> list[str]:
+        """What to do about the broken rules, without repetition."""
+        return list(dict.fromkeys(way for _, way in self.told(str) if way is not None))
+
+    def told(self, option: Callable[[Option], str]) -> Iterator[tuple[str, str | None]]:
+        """Yield each sentence, with options in the syntax of an entrance, and what to do about its rule."""
+        for each in self.said:
+            parts = (each,) if isinstance(each, str) else each
+            texts = (option(part) if isinstance(part, Option) else part for part in parts if not isinstance(part, Way))
+            yield "".join(texts), next((part for part in parts if isinstance(part, Way)), None)
+
+    def written(self, option: Callable[[Option], str]) -> Iterator[str]:
+        """Yield the sentences in the syntax of an entrance, each with what to do where that was not said before."""
+        ways = set[str | None]({None})
+        for sentence, way in self.told(option):
+            yield sentence if way in ways else f"{sentence} ({way})"
+            ways.add(way)
 
     def behind(self, place: str, write: Callable[[str], str] = str, beside: str = "") -> Self:
         """Return the error with `place` before each sentence, except before sentences about the option `beside`."""
         option = Option(beside)
-        return type(self)(*(each if each[:1] == (option,) else _behind(place, each, write) for each in self.said))
+        return type(self)(*(each if each[:1] == (option,) else behind(place, each, write) for each in self.said))
 
     @cached_property
     def __notes__(self) -> list[str]:  # type: ignore[override]  # as it can be given more, too
         """The hints that accompany the sentences; Python shows them below the error."""
-        return list(ways(self.sentences))
+        return self.ways
 
     def within(self, name: str) -> Self:
         """Return the error with `name` before each sentence that states only a rule."""
         rules = ("must ", "cannot ", "needs ")
         places = (f"{name}: " if sentence.startswith(rules) else "" for sentence in self.sentences)
-        return type(self)(*(_behind(place, each) for place, each in zip(places, self.said, strict=True)))
+        return type(self)(*(behind(place, each) for place, each in zip(places, self.said, strict=True)))
 
 
-def _behind(place: str, sentence: Sentence, write: Callable[[str], str] = str) -> Sentence:
+def behind(place: str, sentence: Sentence, write: Callable[[str], str] = str) -> Sentence:
+    """Return a sentence with `place` before it."""
     if isinstance(sentence, str):
         return place + write(sentence)
-    return place, *(write(part) if isinstance(part, str) else part for part in sentence)
+    return place, *(part if isinstance(part, Option | Way) else write(part) for part in sentence)
 
 
 class FormatError(InputError):
@@ -124,9 +153,9 @@ class OptionError(InputError):
     """An option is wrong, or a solver cannot do what the problem requires."""
 
     @classmethod
-    def of(cls, field: str, *rule: str | Option) -> Self:
-        """Return the error of an option that breaks a rule."""
-        return cls((Option(field), ": ", *rule))
+    def of(cls, field: str, *rule: str | Option, way: str | None = None) -> Self:
+        """Return the error of an option that breaks a rule, and what to do about it."""
+        return cls((Option(field), ": ", *rule), way=way)
 
 
 class TimeOverError(OptionError):
@@ -152,17 +181,51 @@ class InvalidPlanError(MemplanError):
 Location = Sequence[str | int]
 
 
-def broken(*breaks: tuple[Location, str]) -> NoReturn:
-    """Raise, inside a pydantic validator, one error for each (location, sentence)."""
+Break = tuple[Location, Sentence]
+"""Where a rule is broken, and its sentence."""
+
+
+def broken(*breaks: Break, way: str | None = None) -> NoReturn:
+    """Raise, inside a pydantic validator, one error for each (location, sentence), and what to do about it."""
     details: list[InitErrorDetails] = [
         {
-            "type": PydanticCustomError("rule", "{sentence}", {"sentence": sentence}),
+            "type": PydanticCustomError("rule", "{sentence}", {"sentence": rule, "way": its_way}),
             "loc": tuple(location),
             "input": None,
         }
         for location, sentence in breaks
+        for rule, its_way in InputError(sentence, way=way).told(str)
     ]
     raise ValidationError.from_exception_data("rule", details)
+
+
+def rule_of(fault: Mapping[str, Any]) -> Sentence:
+    """Return the sentence of a break that `broken` raised, or of another rule of memplan's own."""
+    return mended(fault["msg"], fault.get("ctx", {}).get("way"))
+
+
+NEGATIVE = "sizes, offsets, times and counts are not negative here"
+CUT_OFF = "is it cut short? Make or fetch it again"
+ONE_OF_THEM = "leave one of them out"
+LEFT_OUT = "write one of these, or leave it out for the default"
+AS_UTF8 = "save it as UTF-8"
+OTHER_KIND = "another version wrote it, or it is of another kind: export it again"
+"""What to do about rules that several readers check."""
+
+
+def unique(got: str, first: str) -> Sentence:
+    """Return the sentence about a name that was given before."""
+    return mended(f"must be unique, got {got} again (first {first})", "give each a name of its own, or leave one out")
+
+
+def named_once(got: str, first: str) -> Sentence:
+    """Return the sentence about a name in a list that has it already."""
+    return mended(f"must be named once, got {got} again (first at {first})", ONE_OF_THEM)
+
+
+def buffer_named(name: object, rule: str = "must be the id of a buffer") -> Sentence:
+    """Return the sentence about a name that must be that of a buffer, or of another one."""
+    return mended(f"{rule}, got {shown(name)}", "name another one of the buffers, or leave it out")
 
 
 def counted(number: int, noun: str) -> str:
@@ -176,7 +239,6 @@ def shown(value: object) -> str:
         return f"{'-' if value < 0 else ''}{abs(value) >> (value.bit_length() - 64):#x}... of {value.bit_length()} bits"
     if isinstance(value, bytes):
         value = value.decode(errors="backslashreplace")
-    # Imported here: where nothing is wrong, no value is shown.
     import json
 
     try:
@@ -229,7 +291,6 @@ def _choice(error: Mapping[str, Any]) -> str:
 
 _SENTENCES: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "missing": lambda _: "is required",
-    "extra_forbidden": lambda error: unknown_field(error["loc"]),
     "int_type": lambda error: f"must be an integer, got {shown(error['input'])}{meant_number(error['input'])}",
     "int_parsing": _got("must be an integer"),
     "int_parsing_size": _got("must be an integer of at most 64 bits"),
@@ -259,34 +320,48 @@ _SENTENCES: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "enum": _got("must be {expected}"),
     "json_invalid": _got("must be JSON: {error}"),
     "json_type": _got("must be a text of JSON"),
-    "rule": lambda error: str(error["msg"]),
 }
 
 
-def sentences(error: ValidationError, root: Location = (), fields: Collection[str] = ()) -> tuple[str, ...]:
-    """Return the sentences for a pydantic error; `root` goes before each location.
+def _object_way(error: Mapping[str, Any]) -> str | None:
+    """Return how an object that belongs at a location is written: a row of a list, or all of a problem."""
+    names = [step for step in error["loc"] if isinstance(step, str)]
+    return object_way(names[-1] if names else "")
 
-    `fields` are those of an object that is no problem.
-    """
-    rows = ((path_of((*root, *location)), text) for location, text in _faults(error, fields))
-    return tuple(f"{path}: {text}" if path else text for path, text in rows)
+
+_WAYS: dict[str, Callable[[Mapping[str, Any]], str | None]] = {
+    "missing": lambda error: other_words("required").get(error["loc"][-1]),
+    "model_type": _object_way,
+    "model_attributes_type": _object_way,
+    "dict_type": _object_way,
+    "string_too_short": lambda _: "name one, or leave it out",
+    "too_short": lambda _: "name one, or leave it out",
+    "greater_than_equal": lambda error: NEGATIVE if str(error["input"])[:1] == "-" else None,
+    "literal_error": lambda _: LEFT_OUT,
+    "enum": lambda _: LEFT_OUT,
+}
+"""What to do about the faults that pydantic finds, where the sentence does not say it."""
+
+
+def sentences(error: ValidationError, root: Location = (), fields: Collection[str] = ()) -> tuple[Sentence, ...]:
+    """Return the sentences for a pydantic error; `root` goes before each location, `fields` are those of the object."""
+    rows = ((path_of(entry["loc"]), text) for entry, text in _faults(error, fields, root))
+    return tuple(behind(f"{path}: ", text) if path else text for path, text in rows)
 
 
 def sentences_of_options(error: ValidationError, options: Mapping[str, Any]) -> tuple[Sentence, ...]:
     """Return the sentences for a pydantic error about options, each with the values that are allowed."""
     said = list[Sentence]()
-    for location, text in _faults(error, ()):
-        name = str(location[0]) if location else ""
+    for entry, sentence in _faults(error):
+        path, name = path_of(entry["loc"]), str(entry["loc"][0]) if entry["loc"] else ""
         if (about := options.get(name)) is None:
-            rule = unknown_option(name, options) if text.startswith("is not a known field") else text
-            said.append(f"{path}: {rule}" if (path := path_of(location)) else rule)
-        else:
-            way = (
-                ""
-                if any(words in text for words in ("did you mean", "such as", "as in", "the default"))
-                else _left_out(about)
-            )
-            said.append((Option(name), f"{path_of(location).removeprefix(name)}: {text}{way}"))
+            rule = unknown_option(name, options) if entry["type"] == "extra_forbidden" else sentence
+            said.append(behind(f"{path}: ", rule) if path else rule)
+            continue
+        ((rule, way),) = InputError(sentence).told(str)
+        is_told = any(words in rule for words in ("did you mean", "such as", "as in", "the default"))
+        default = "" if is_told else _left_out(about)
+        said.append(mended((Option(name), f"{path.removeprefix(name)}: {rule}{default}"), None if default else way))
     return tuple(said)
 
 
@@ -298,23 +373,26 @@ def _left_out(about: Any) -> str:
     return f" ({about.description})" if about.description else ""
 
 
-def _faults(error: ValidationError, fields: Collection[str]) -> Iterator[tuple[Location, str]]:
-    """Yield the location of each fault and the rule that it breaks."""
-    faults = error.errors(include_url=False)
+def _faults(
+    error: ValidationError, fields: Collection[str] = (), root: Location = ()
+) -> Iterator[tuple[Mapping[str, Any], Sentence]]:
+    """Yield each fault and the sentence of the rule that it breaks."""
+    faults = [each | {"loc": (*root, *each["loc"])} for each in error.errors(include_url=False)]
     rows_with: dict[tuple[str, ...], int] = {}
     for entry in faults[:MAX_SHOWN]:
-        is_unknown = entry["type"] == "extra_forbidden"
-        if is_unknown:  # reported once, however many rows have the field
+        kind = entry["type"]
+        if kind == "rule":
+            yield entry, rule_of(entry)
+            continue
+        if kind == "extra_forbidden":  # reported once, however many rows have the field
             field = tuple(step for step in entry["loc"] if isinstance(step, str))
             rows_with[field] = rows_with.get(field, 0) + 1
-            if rows_with[field] > 1:
-                continue
-        say = _SENTENCES.get(entry["type"])
+            if rows_with[field] == 1:
+                yield entry, mended(*unknown_field(entry["loc"], fields))
+            continue
+        say = _SENTENCES.get(kind)
         text = f"{entry['msg']}, got {shown(entry['input'])}" if say is None else say(entry)
-        if is_unknown and len(entry["loc"]) == 1 and fields and "did you mean" not in text:
-            text = unknown_here(str(entry["loc"][0]), fields)
-        elif not is_unknown and entry["type"] != "rule":
-            text += meant_value(entry["loc"], text)
-        yield entry["loc"], text
+        text += meant_value(entry["loc"], text)
+        yield entry, mended(text, None if text.endswith(")") or kind not in _WAYS else _WAYS[kind](entry))
     if len(faults) > MAX_SHOWN:
-        yield (), "and more"  # the checks stop here, so that the number is not known
+        yield {"loc": (), "type": "rule"}, "and more"  # the checks stop here, so that the number is not known

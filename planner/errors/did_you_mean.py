@@ -6,26 +6,13 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 OtherWords = Mapping[str, str]
 """Maps a known word, or several, to the words of other tools for it, separated by spaces."""
 
-KNOWN_FIELDS = {
-    "buffers": (
-        *("id", "size", "start", "end", "lifetimes", "alignment", "pools", "offset", "traffic", "hint", "alias_of"),
-        *("alias_offset", "relative", "no_cross", "offset_mod", "forbid_pools"),
-    ),
-    "pools": ("name", "size", "alignment", "base_address", "cost", "reserved", "bank_size", "device"),
-    "placements": ("id", "pool", "offset"),
-    "ops": ("in", "out", "work", "after", "may_overwrite", "regions", "name", "kind", "cost", "once", "alternatives"),
-    "alternatives": ("name", "work", "cost"),
-    "body": ("op", "inputs", "outputs", "temporaries", "body", "has_effects", "call", "branches", "trips"),
-    "": (
-        *("format", "name", "interval", "buffers", "conflicts", "may_share", "bank", "reuse", "together", "pools"),
-        "objective",
-    ),
-}
+KNOWN_FIELDS = dict[str, Collection[str]]()
+"""The fields of the rows of a list by its name, and those of problems by ""; each model enters its own."""
 _SIZE = r"(?a)([0-9]{1,18})(?:\.0*)? ?([kKMG]?)(i?)(B|b|bytes?|)"
 _OTHER_NUMBER = r"(?a)0[xX][0-9a-fA-F]{1,15}|[1-9][0-9]{0,2}(?:[,_][0-9]{3}){1,4}"
 _POWER_OF_TEN = r"(?a)[0-9]{1,6}(?:\.[0-9]{1,6})?[eE]\+?[0-9]{1,2}"
@@ -35,7 +22,6 @@ _POWERS = {"": 0, "k": 1, "K": 1, "M": 2, "G": 3}
 @cache
 def other_words(of: str) -> OtherWords:
     """Return a table: other words for fields of `of`, `options` as flags, `values` or `attributes`; or `examples`."""
-    # Imported here: most words are right.
     from tomllib import loads
 
     text = Path(__file__).with_name("other_words.toml").read_text(encoding="utf-8")
@@ -44,7 +30,6 @@ def other_words(of: str) -> OtherWords:
 
 def meant(word: str, words: Iterable[str], others: OtherWords | None = None, cutoff: float = 0.6) -> str | None:
     """Return the known word that is most likely meant, or None if none is near."""
-    # Imported here: most words are right.
     from difflib import get_close_matches
 
     plain = word[:60].lower()
@@ -58,27 +43,32 @@ def did_you_mean(word: str, words: Iterable[str], others: OtherWords | None = No
     return "" if suggestion is None else f" (did you mean {suggestion}?)"
 
 
+def know_fields(of: str, *models: Any) -> None:
+    """Enter the fields of models, as JSON names them, for the rows of the list `of`."""
+    fields = (field.alias or name for model in models for name, field in model.model_fields.items())
+    KNOWN_FIELDS[of] = tuple(dict.fromkeys(fields))
+
+
 def meant_field(of: str, word: str) -> str | None:
-    """Return the field most likely meant, of buffers, pools or placements; for "", of problems."""
+    """Return the field most likely meant, of the rows of the list `of`; for "", of problems."""
     return meant(word, KNOWN_FIELDS[of], other_words(of), cutoff=0.75)
 
 
-def unknown_field(location: Sequence[str | int]) -> str:
-    """Return the sentence for an unknown field, with the field that is most likely meant."""
-    words = [step for step in location if isinstance(step, str)]
-    of = words[-2] if len(words) > 1 else ""
-    suggestion = meant_field(of, words[-1]) if words and of in KNOWN_FIELDS else None
-    return (
-        "is not a known field"
-        if suggestion in {None, *words[-1:]}
-        else f"is not a known field (did you mean {suggestion}?)"
-    )
+def unknown_field(location: Sequence[str | int], fields: Collection[str]) -> tuple[str, str | None]:
+    """Return the sentence for an unknown field, with the field that is most likely meant, and what to do.
 
-
-def unknown_here(word: str, fields: Collection[str]) -> str:
-    """Return the sentence for an unknown field, with the field most likely meant or a list of all."""
-    names = ", ".join(fields)
-    return f"is not a known field{did_you_mean(word, fields) or f' (the fields here are {names})'}"
+    `fields` are those of the object that has the first field of the location.
+    """
+    *of, word = [step for step in location if isinstance(step, str)]
+    rows, rule = of[-1] if of else "", "is not a known field"
+    is_of_problem = "buffers" in fields
+    is_known = rows in KNOWN_FIELDS and (bool(of) or is_of_problem)
+    if is_known and (suggestion := meant_field(rows, word)) not in {None, word}:
+        return f"{rule} (did you mean {suggestion}?)", None
+    if not of and fields and not is_of_problem:
+        return rule + (did_you_mean(word, fields) or f" (the fields here are {', '.join(fields)})"), None
+    names = f"the fields of {rows or 'a problem'} are {', '.join(KNOWN_FIELDS[rows])}" if is_known else None
+    return rule, names
 
 
 def unknown_option(word: str, options: Collection[str]) -> str:
@@ -111,6 +101,11 @@ def meant_value(location: Sequence[str | int], said: str) -> str:
     return f" ({examples[field].partition('; ')[0] if said == 'is required' else examples[field]})"
 
 
+def object_way(name: str) -> str | None:
+    """Return how the object is written that belongs into a list or field of this name; for "", into a file."""
+    return other_words("objects").get(name)
+
+
 def meant_number(value: object) -> str:
     """Return the number of bytes that a text most likely means; empty if that is unclear."""
     if isinstance(value, float) and value.is_integer():
@@ -128,7 +123,6 @@ def meant_number(value: object) -> str:
 
 def meant_list(value: object, key: str = "name") -> str:
     """Return how an object given in place of a list is written as one; empty if it is no object, or empty."""
-    # Imported here: where a list is right, nothing is suggested.
     from json import dumps
 
     if isinstance(value, str):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import PurePath
 from traceback import walk_tb
@@ -24,7 +24,6 @@ from memplan.planner.errors import (
     ReaderFaultError,
     shown,
 )
-from memplan.planner.fixed import fixed, fixed_value
 from memplan.planner.foreign.model_options import ModelOptions, Size, size_text
 from memplan.planner.model.buffer_table import BufferTable, column
 from memplan.planner.model.finding import Finding
@@ -121,7 +120,7 @@ _ENDLESS = 2**128
 _MUCH = 1024
 
 
-@fixed_value
+@dataclass(frozen=True, slots=True)
 class ViewFacts:
     """The bytes that the views of a model take: none those that are aliases, and `apart_bytes` all others."""
 
@@ -136,13 +135,12 @@ _NO_VIEWS = ViewFacts()
 
 def no_facts() -> ProgramFacts:
     """Return the facts about a program whose file says none."""
-    # Imported here: problems are read without operations.
     from memplan.planner.operations.graph_facts import ProgramFacts
 
     return ProgramFacts()
 
 
-@fixed
+@dataclass(frozen=True, eq=False)
 class Imported:
     """A problem, and where it comes from.
 

@@ -91,9 +91,8 @@ def read_model(data: bytes, name: str | None = None, options: ModelOptions | Non
         for row in each.readers:
             for name in row.options - file_readers()[format_name].options:
                 if getattr(options, name):
-                    raise OptionError(
-                        f"{name}: must be given for {each.title} models only, got a file of {format_name}"
-                    )
+                    rule = f"{name}: must be given for {each.title} models only, got a file of {format_name}"
+                    raise OptionError(rule, way="leave it out")
     return read_as(format_name, data, options)
 
 

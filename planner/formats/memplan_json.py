@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic_core import from_json, to_json
 
-from memplan.planner.errors import FormatError, shown
+from memplan.planner.errors import AS_UTF8, ONE_OF_THEM, FormatError, shown
 from memplan.planner.model.intervals import Interval
 from memplan.planner.model.placement_table import PlacementTable
 from memplan.planner.model.plan import Plan
@@ -30,6 +30,14 @@ _PLAIN = frozenset({int, float, str, bool, type(None)})
 _CONSTANTS = {"true": "true", "false": "false", "none": "null", "undefined": "null", "nan": _FINITE}
 _CONSTANTS |= {f"{sign}{name}": _FINITE for sign in ("", "+", "-") for name in ("inf", "infinity")}
 """What others write where JSON has another word, or none."""
+_OTHER_KIND = "is it another kind of text? JSON has no comments, no commas at the end, no '"
+_WAYS = {
+    "trailing characters": 'a file is one value; rows go into one list: {"buffers": [...]}',
+    "recursion limit": "nothing that is read here lies so deep: is it another kind of file?",
+    "expected": _OTHER_KIND,
+    "invalid": _OTHER_KIND,
+}
+"""What to do about what pydantic's parser finds, by how its messages begin."""
 
 
 def is_own(data: bytes) -> bool:
@@ -51,19 +59,24 @@ def parse(data: bytes) -> Any:
     try:
         text = data.decode()
     except UnicodeDecodeError as error:
-        raise FormatError(f"must be JSON in UTF-8, got byte 0x{data[error.start]:02x} at {error.start}") from None
+        raise FormatError(
+            f"must be JSON in UTF-8, got byte 0x{data[error.start]:02x} at {error.start}", way=AS_UTF8
+        ) from None
     if not text.strip():
         raise FormatError("must be JSON, got nothing")
     try:
         value = from_json(data, allow_inf_nan=False)
     except ValueError as error:
-        raise FormatError(f"must be JSON: {error}{_found(text, str(error))}") from None
+        found = _found(text, str(error))
+        way = (
+            None if found.endswith(")") else next((_WAYS[word] for word in _WAYS if str(error).startswith(word)), None)
+        )
+        raise FormatError(f"must be JSON: {error}{found}", way=way) from None
     # A key that is dropped takes a colon with it; only escaped colons could hide that. Mostly the keys of the problem,
     # of what lies beside it, and of its rows have all the colons there are.
     keys = _keys_near_the_top(value) if isinstance(value, dict) else -1
     # Parsing once more with a hook is dear, so only what may hide a repeated key is.
     if b"\\" in data or (data.count(b":") != keys and data.count(b":") != to_json(value).count(b":")):
-        # Imported here: pydantic reads all other files.
         import json
 
         json.loads(text, object_pairs_hook=_keys_are_given_once)
@@ -108,7 +121,7 @@ def _keys_are_given_once(pairs: list[tuple[str, Any]]) -> None:
     seen: set[str] = set()
     for name, _ in pairs:
         if name in seen:
-            raise FormatError(f"must be JSON with each key once in an object, got {shown(name)} again")
+            raise FormatError(f"must be JSON with each key once in an object, got {shown(name)} again", way=ONE_OF_THEM)
         seen.add(name)
 
 

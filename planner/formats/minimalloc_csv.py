@@ -18,7 +18,18 @@ from itertools import islice
 import numpy as np
 from pydantic import ValidationError
 
-from memplan.planner.errors import MAX_SHOWN, FormatError, PlanError, ProblemError, shown
+from memplan.planner.errors import (
+    MAX_SHOWN,
+    NEGATIVE,
+    FormatError,
+    PlanError,
+    ProblemError,
+    Sentence,
+    mended,
+    rule_of,
+    shown,
+    unique,
+)
 from memplan.planner.formats import page_table
 from memplan.planner.formats.sheet import Break, Layout, Sheet, first_line, read_sheet
 from memplan.planner.model.buffer_table import ABSENT, I64, BufferTable, column
@@ -52,6 +63,7 @@ _PROBLEM = Layout(
     numbers={"start": None, "end": None, "size": None, "alignment": 1, "offset": ABSENT},
 )
 _PLAN = Layout(_FIELDS | {"pool": "pool"}, required=("id", "offset"), texts=("id", "pool"), numbers={"offset": None})
+_EMPTY = mended("must not be empty", "name one, or leave it out")
 _PLAN_OF_SEVERAL_POOLS = _PLAN._replace(required=("id", "offset", "pool"))
 _PLACED = _PLAN._replace(
     fields={**page_table.LAYOUT.fields, "placed": "offset"},
@@ -92,7 +104,7 @@ def table_of(sheet: Sheet) -> BufferTable:
     try:
         return BufferTable.from_columns(ids, **sheet.numbers)
     except ValidationError as error:
-        breaks = [_break(entry["loc"], entry["msg"]) for entry in error.errors(include_url=False)]
+        breaks = [_break(entry["loc"], rule_of(entry)) for entry in error.errors(include_url=False)]
         raise ProblemError(*sheet.sentences(breaks)) from error
 
 
@@ -111,17 +123,16 @@ def _after_closed(sheet: Sheet) -> I64:
 
 def _ids_are_unique(sheet: Sheet, ids: Sequence[str]) -> None:
     breaks: list[Break] = [
-        (i, "id", f"must be unique, got {ids[i]!r} again (first on line {sheet.lines[first]})")
-        for first, i in repeated(ids)
+        (i, "id", unique(repr(ids[i]), f"on line {sheet.lines[first]}")) for first, i in repeated(ids)
     ]
     # Empty ids are all equal, so they come in place of what is said of repeated ones.
     if not all(ids):
-        breaks = [(i, "id", "must not be empty") for i, name in enumerate(ids) if not name]
+        breaks = [(i, "id", _EMPTY) for i, name in enumerate(ids) if not name]
     if breaks:
         raise ProblemError(*sheet.sentences(breaks))
 
 
-def _break(location: tuple[int | str, ...], rule: str) -> Break:
+def _break(location: tuple[int | str, ...], rule: Sentence) -> Break:
     row, field = location
     return int(row), str(field), rule
 
@@ -137,8 +148,9 @@ def read_plan(data: bytes, problem: Problem) -> Plan:
         sheet = read_sheet(data, _PLAN if len(problem.pools) == 1 else _PLAN_OF_SEVERAL_POOLS, PlanError)
     ids, offset = sheet.texts["id"], sheet.numbers["offset"]
     pools = sheet.texts.get("pool", [problem.pools[0].name] * len(ids))
-    breaks = [(i, "offset", f"must be at least 0, got {offset[i]}") for i in np.flatnonzero(offset < 0).tolist()]
-    breaks += [(i, field, "must not be empty") for field in sheet.texts for i in _empty(sheet.texts[field])]
+    wrong = np.flatnonzero(offset < 0).tolist()
+    breaks = [(i, "offset", mended(f"must be at least 0, got {offset[i]}", NEGATIVE)) for i in wrong]
+    breaks += [(i, field, _EMPTY) for field in sheet.texts for i in _empty(sheet.texts[field])]
     if breaks:
         raise PlanError(*sheet.sentences(breaks))
     by_text = _ids_by_text(problem)

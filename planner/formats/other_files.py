@@ -163,7 +163,7 @@ _ARCHIVES: tuple[tuple[str, str, str], ...] = (
 def refuse_other_files(data: bytes, name: str | None = None) -> None:
     """Raise FormatError for a file of a known kind that is not read, with a suggestion."""
     if not data.strip():
-        raise FormatError("must not be empty")
+        raise FormatError("must not be empty", way="is it cut short, or still to be written? Make or fetch it again")
     kind = other_kind(data, name)
     if kind is not None:
         raise FormatError(f"must be a file that memplan reads, got {kind[0]}; {kind[1]}")
@@ -232,7 +232,6 @@ def _behind_number(data: bytes, at: int) -> int:
 
 
 def _archive(data: bytes) -> tuple[str, str]:
-    # Imported here: few files are archives.
     import zipfile
 
     try:

@@ -4,15 +4,25 @@ import csv
 import io
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from memplan.planner.errors import MAX_SHOWN, FormatError, InputError
+from memplan.planner.errors import (
+    AS_UTF8,
+    MAX_SHOWN,
+    NEGATIVE,
+    ONE_OF_THEM,
+    FormatError,
+    InputError,
+    Sentence,
+    behind,
+    mended,
+)
 from memplan.planner.errors.did_you_mean import meant_field, meant_number
-from memplan.planner.fixed import fixed
 from memplan.planner.model.buffer_table import ABSENT, I64, column
 from memplan.planner.model.rows import MAX_TIME, MIN_TIME
 
@@ -25,8 +35,9 @@ _INTEGER = r" *[+-]?[0-9]+ *"
 _NOT_IN_INTEGERS = re.compile(r"[^0-9+\- ]")
 # No number of 64 bits has so many digits, and int() takes the square of their count.
 _LONGEST_INTEGER = 100
+_WHOLE = "bytes and time steps are whole numbers, as 4096"
 
-Break = tuple[int, str, str]
+Break = tuple[int, str, Sentence]
 """The row and field of a wrong cell, and the sentence about it."""
 
 
@@ -43,7 +54,7 @@ class Layout(NamedTuple):
     numbers: Mapping[str, int | None]
 
 
-@fixed
+@dataclass(frozen=True, eq=False)
 class Sheet:
     """The columns of a table, by the field that each is for."""
 
@@ -63,11 +74,11 @@ class Sheet:
         """Return the name of a cell as the file's author sees it."""
         return f"line {self.lines[row]}, column {self.headings[field]!r}"
 
-    def sentences(self, breaks: Sequence[Break]) -> tuple[str, ...]:
+    def sentences(self, breaks: Sequence[Break]) -> tuple[Sentence, ...]:
         """Return the sentences in the order of the file, at most as many as an error shows."""
         columns = list(self.headings)
         in_order = sorted(breaks, key=lambda found: (found[0], columns.index(found[1])))
-        lines = [f"{self.cell(row, field)}: {rule}" for row, field, rule in in_order[:MAX_SHOWN]]
+        lines = [behind(f"{self.cell(row, field)}: ", rule) for row, field, rule in in_order[:MAX_SHOWN]]
         return (*lines, "and more") if len(breaks) > MAX_SHOWN else tuple(lines)
 
 
@@ -124,9 +135,10 @@ def _chunks(data: bytes) -> Iterator[list[list[str]]]:
                 raise FormatError(_raggedness(data, len(first[0])))
             yield chunk
     except UnicodeDecodeError:
-        raise FormatError(f"line {reader.line_num + 1} or later: must be text in UTF-8") from None
+        raise FormatError(f"line {reader.line_num + 1} or later: must be text in UTF-8", way=AS_UTF8) from None
     except csv.Error as error:
-        raise FormatError(f"line {reader.line_num}: must be a row of comma-separated values: {error}") from None
+        rule = f"line {reader.line_num}: must be a row of comma-separated values: {error}"
+        raise FormatError(rule, way="is a quotation mark left open?") from None
 
 
 def _raggedness(data: bytes, width: int) -> str:
@@ -148,7 +160,8 @@ def _headings(first: list[list[str]], layout: Layout) -> dict[str, str]:
             raise FormatError(_meant_column(name, names, layout))
         field = layout.fields[name]
         if field in columns:
-            raise FormatError(f"first line, column {name!r}: must not be given beside {columns[field]!r}")
+            rule = f"first line, column {name!r}: must not be given beside {columns[field]!r}"
+            raise FormatError(rule, way=ONE_OF_THEM)
         columns[field] = name
     missing = [name for name in layout.required if layout.fields[name] not in columns]
     if missing:
@@ -177,7 +190,7 @@ def _meant_column(name: str, names: Sequence[str], layout: Layout) -> str:
     return f"{where}: must be one of {', '.join(layout.fields)} ({hint})"
 
 
-def _integers(cells: Sequence[str], empty: int | None) -> tuple[I64, list[tuple[int, str]]]:
+def _integers(cells: Sequence[str], empty: int | None) -> tuple[I64, list[tuple[int, Sentence]]]:
     """Return the integers of a column, and the row and fault of each wrong cell."""
     try:
         if not _NOT_IN_INTEGERS.search("".join(cells)):
@@ -188,18 +201,17 @@ def _integers(cells: Sequence[str], empty: int | None) -> tuple[I64, list[tuple[
         pass
     # An empty cell, or one that is wrong: look at each.
     values = np.zeros(len(cells), dtype=np.int64)
-    wrong: list[tuple[int, str]] = []
+    wrong: list[tuple[int, Sentence]] = []
     for i, cell in enumerate(cells):
         if empty is not None and not cell.strip():
             values[i] = empty
         elif not re.fullmatch(_INTEGER, cell):
-            wrong.append(
-                (i, f"must be an integer, got {_shown(cell)}{meant_number(cell).replace(', without quotes', '')}")
-            )
+            near = meant_number(cell).replace(", without quotes", "")
+            wrong.append((i, mended(f"must be an integer, got {_shown(cell)}{near}", None if near else _WHOLE)))
         elif len(cell) > _LONGEST_INTEGER or not MIN_TIME <= int(cell) <= MAX_TIME:
-            wrong.append((i, f"must be an integer of at most 64 bits, got {_shown(cell)}"))
+            wrong.append((i, mended(f"must be an integer of at most 64 bits, got {_shown(cell)}", _WHOLE)))
         elif empty == ABSENT == int(cell):
-            wrong.append((i, f"must be at least 0, got {ABSENT}"))
+            wrong.append((i, mended(f"must be at least 0, got {ABSENT}", NEGATIVE)))
         else:
             values[i] = int(cell)
     return values, wrong

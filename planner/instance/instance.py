@@ -5,13 +5,13 @@ of the largest number of bytes that divides all that matters, so that searches w
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from memplan.planner.fixed import fixed
 from memplan.planner.instance.columns import ALWAYS, NEVER, Axis, Column, Holds, Scale
 from memplan.planner.instance.columns import I64_MAX as I64_MAX
 from memplan.planner.model.buffer_table import ABSENT, I64, frozen
@@ -38,7 +38,7 @@ class CompiledPool(NamedTuple):
     bank_shift: int = 0
 
 
-@fixed
+@dataclass(frozen=True, slots=True, eq=False)
 class PricedPairs:
     """Pairs that cost something where their bytes meet in one pool.
 
@@ -55,7 +55,7 @@ class PricedPairs:
         return len(self.rows)
 
 
-@fixed
+@dataclass(frozen=True, eq=False)
 class Instance:
     """A problem for solvers: `n` buffers, `m` lifetimes, `p` pools; everything in bytes is counted in `unit`s.
 

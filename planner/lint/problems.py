@@ -222,7 +222,6 @@ def _lifetimes_overlap(problem: Problem) -> Iterator[Finding]:
 
 def _pins_collide(problem: Problem) -> Iterator[Finding]:
     """A pinned buffer breaks a rule at its pin, so that no plan can be valid."""
-    # Imported here: few problems have pins.
     from memplan.planner.verify.overlaps import no_two_share_bytes
     from memplan.planner.verify.placed import PlacedBuffers
     from memplan.planner.verify.verifier import every_place_is_legal

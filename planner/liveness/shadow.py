@@ -15,7 +15,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from memplan.planner.errors import MAX_SHOWN, PlanError, shown
+from memplan.planner.errors import MAX_SHOWN, PlanError, Sentence, behind, shown, unique
 from memplan.planner.liveness.expansion import expand
 from memplan.planner.liveness.timeline import (
     NOWHERE,
@@ -87,13 +87,13 @@ def _places(timeline: ProgramTimeline, plan: Plan) -> dict[int, tuple[str, int]]
     """Return the pool and offset of each variable that is no alias."""
     placed = plan.placements
     index = {row.id: i for i, row in enumerate(timeline.variables)}
-    breaks = [
+    breaks: list[Sentence] = [
         f"placements[{k}].id: must be a buffer of the operations, got {shown(name)}"
         for k, name in enumerate(placed.ids)
         if name not in index
     ]
     for first, k in repeated(placed.ids):
-        breaks.append(f"placements[{k}].id: must be unique, got {shown(placed.ids[k])} again (first at [{first}])")
+        breaks.append(behind(f"placements[{k}].id: ", unique(shown(placed.ids[k]), f"at [{first}]")))
     places = {
         index[str(name)]: (placed.pool_names[pool], offset)
         for name, pool, offset in zip(placed.ids, placed.pool.tolist(), placed.offset.tolist(), strict=True)

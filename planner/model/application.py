@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from memplan.planner.errors import Location, ProblemError, broken, shown
+from memplan.planner.errors import ONE_OF_THEM, Break, Location, ProblemError, broken, mended, shown
 from memplan.planner.model.columns import repeated
 from memplan.planner.model.intervals import handovers_of, merged
 from memplan.planner.model.plan import Plan
@@ -57,7 +57,7 @@ class Application(Value):
 
     @model_validator(mode="after")
     def _names_what_exists(self) -> Application:
-        breaks: list[tuple[Location, str]] = []
+        breaks: list[Break] = []
         groups: list[tuple[Location, tuple[str, ...]]] = [
             (("together", k), group) for k, group in enumerate(self.together)
         ]
@@ -87,7 +87,7 @@ class Application(Value):
         if slashed := next((name for name in self.models if "/" in name), None):
             breaks.append((("models",), f"must have names without /, got {shown(slashed)}"))
         if self.together and self.after is not None:
-            breaks.append((("after",), "must not be given beside together"))
+            breaks.append((("after",), mended("must not be given beside together", ONE_OF_THEM)))
         if len({model.pools for model in self.models.values() if model.pools != (Pool(),)}) > 1 and self.pools is None:
             breaks.append((("pools",), "must be given where models have different ones"))
         for name, model in self.models.items():

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from types import MappingProxyType
 from typing import Any, TypeVar, get_args
@@ -19,9 +19,8 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticCustomError
 
-from memplan.planner.errors import MAX_SHOWN, Location, broken, shown
+from memplan.planner.errors import MAX_SHOWN, NEGATIVE, Break, broken, mended, shown
 from memplan.planner.errors.did_you_mean import meant_list
-from memplan.planner.fixed import fixed
 from memplan.planner.model.columns import Columns, plain_columns, read_only
 from memplan.planner.model.parts import narrowed, part_by_part
 from memplan.planner.model.rows import MAX_BYTES, Buffer, Value, end_rule
@@ -58,7 +57,7 @@ def frozen(values: Array) -> Array:
     return values
 
 
-@fixed
+@dataclass(frozen=True, eq=False)
 class BufferTable(Columns[Buffer]):
     """Buffers as columns. Row `i` is alive in rows `first[i]:first[i + 1]` of `start` and `end`.
 
@@ -271,7 +270,7 @@ def _made_defaults(n: int) -> tuple[I64, I64, I64, I64]:
 
 def _check_columns(size: I64, start: I64, end: I64, alignment: I64, offset: I64) -> None:
     """Check the columns against the rules of Buffer; raises pydantic.ValidationError with Buffer's sentences."""
-    breaks: list[tuple[Location, str]] = []
+    breaks: list[Break] = []
     for name, values, lowest, least in (
         ("size", size, 0, 0),
         ("alignment", alignment, 1, 1),
@@ -281,7 +280,9 @@ def _check_columns(size: I64, start: I64, end: I64, alignment: I64, offset: I64)
             continue
         for bad, rule in ((values < lowest, f"at least {least}"), (values > MAX_BYTES, f"at most {MAX_BYTES}")):
             for i in bad.nonzero()[0][: MAX_SHOWN + 1].tolist():
-                breaks.append(((i, name), f"must be {rule}, got {values[i]}"))
+                breaks.append(
+                    ((i, name), mended(f"must be {rule}, got {values[i]}", NEGATIVE if values[i] < 0 else None))
+                )
     for i in (end <= start).nonzero()[0][: MAX_SHOWN + 1].tolist():
         breaks.append(((i, "end"), end_rule(int(start[i]), int(end[i]))))
     if breaks:

@@ -1,12 +1,12 @@
 """A finding of lint: something legal that was probably not intended."""
 
-from memplan.planner.fixed import fixed_value
+from dataclasses import dataclass
 
 MAX_LISTED = 20
 """The most findings of one rule that are listed."""
 
 
-@fixed_value
+@dataclass(frozen=True, slots=True)
 class Finding:
     """Something legal that was probably not intended, and the buffers concerned, if any."""
 

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from memplan.planner.errors import MAX_SHOWN, Location, broken, shown
+from memplan.planner.errors import MAX_SHOWN, Break, Location, broken, shown
 from memplan.planner.model.rows import MAX_TIME, Buffer
 
 Interval = Literal["half-open", "closed"]
@@ -24,7 +24,7 @@ def half_open(fields: Mapping[str, Any]) -> Mapping[str, Any]:
     rows = fields.get("buffers")
     if not isinstance(rows, (list, tuple)) or not all(isinstance(row, Mapping | Buffer) for row in rows):
         broken((("interval",), "must be half-open where the buffers are no rows, got 'closed'"))
-    breaks: list[tuple[Location, str]] = []
+    breaks: list[Break] = []
     changed = []
     for i, row in enumerate(rows):
         row = row.model_dump(exclude_unset=True) if isinstance(row, Buffer) else row
@@ -84,7 +84,7 @@ def _after(pair: Any) -> Any:
     return [pair[0], pair[1] + 1] if _is_pair(pair) else pair
 
 
-def _wrong(where: Location, start: object, last: int) -> Iterator[tuple[Location, str]]:
+def _wrong(where: Location, start: object, last: int) -> Iterator[Break]:
     rule = closed_rule(start if isinstance(start, int) else last, last)
     if rule is not None:
         yield where, rule

@@ -4,14 +4,14 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from memplan.planner.errors import Location, ProblemError, broken, shown
+from memplan.planner.errors import Break, ProblemError, broken, shown, unique
 from memplan.planner.model.columns import repeated
 from memplan.planner.model.intervals import Interval, half_open, merged
 from memplan.planner.model.placement_table import PlacementTable, parse_placements
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.problem_fields import Pool
-from memplan.planner.model.rows import Alignment, Buffer, Bytes, Id, Name, Time, Value, as_tuple
+from memplan.planner.model.rows import Alignment, Buffer, Bytes, Id, Name, Time, Value, as_tuple, end_rule
 
 MOST_SIDE = 2**31 - 1
 """The largest width or height of a texture: areas stay below 2^62."""
@@ -34,11 +34,11 @@ class ObjectBuffer(Value):
 
     @model_validator(mode="after")
     def _is_bytes_or_a_texture(self) -> "ObjectBuffer":
-        breaks: list[tuple[Location, str]] = []
+        breaks: list[Break] = []
         if (self.size is None) == (self.width is None) or (self.width is None) != (self.height is None):
             breaks.append((("size",), f"or width and height: must be given, one of them, got size {self.size}"))
         if self.end <= self.start:
-            breaks.append((("end",), f"must be greater than start ({self.start}), got {self.end}"))
+            breaks.append((("end",), end_rule(self.start, self.end)))
         if breaks:
             broken(*breaks)
         return self
@@ -69,9 +69,9 @@ class ObjectsProblem(Value):
 
     @model_validator(mode="after")
     def _ids_are_unique(self) -> "ObjectsProblem":
-        breaks: list[tuple[Location, str]] = []
+        breaks: list[Break] = []
         for first, i in repeated([buffer.id for buffer in self.buffers]):
-            rule = f"must be unique, got {shown(self.buffers[i].id)} again (first at buffers[{first}])"
+            rule = unique(shown(self.buffers[i].id), f"at buffers[{first}]")
             breaks.append((("buffers", i, "id"), rule))
         if breaks:
             broken(*breaks)

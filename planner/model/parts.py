@@ -88,5 +88,5 @@ def _shifted(error: ValidationError, low: int) -> Iterator[InitErrorDetails]:
         index, *rest = entry["loc"]
         kind: Any = entry["type"]
         if kind == "rule":
-            kind = PydanticCustomError("rule", "{sentence}", {"sentence": entry["msg"]})
+            kind = PydanticCustomError("rule", "{sentence}", {**entry.get("ctx", {}), "sentence": entry["msg"]})
         yield {"type": kind, "loc": (int(index) + low, *rest), "input": entry["input"], "ctx": entry.get("ctx", {})}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated
 
@@ -10,14 +11,13 @@ from pydantic import ConfigDict, TypeAdapter, WrapValidator
 from pydantic_core import PydanticCustomError
 
 from memplan.planner.errors import shown
-from memplan.planner.fixed import fixed
 from memplan.planner.model.buffer_table import I64, column
 from memplan.planner.model.columns import Columns
 from memplan.planner.model.parts import in_parts
 from memplan.planner.model.rows import Placement
 
 
-@fixed
+@dataclass(frozen=True, eq=False)
 class PlacementTable(Columns[Placement]):
     """Placements as columns: `pool[i]` indexes `pool_names`; offsets are bytes from the start of the pool."""
 

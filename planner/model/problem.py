@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError, model_validator
 
-from memplan.planner.errors import MAX_SHOWN, Location, ProblemError, broken, shown
+from memplan.planner.errors import MAX_SHOWN, Break, ProblemError, broken, shown, unique
+from memplan.planner.errors.did_you_mean import know_fields
 from memplan.planner.model.buffer_table import BufferTable
 from memplan.planner.model.columns import repeated
 from memplan.planner.model.constraints.kinds import kinds_of
@@ -21,6 +22,8 @@ from memplan.planner.model.problem_fields import (
     ReuseCost,
 )
 from memplan.planner.model.rows import MAX_BYTES, Buffer
+
+know_fields("", ProblemFields)
 
 
 class Problem(ProblemFields):
@@ -98,13 +101,13 @@ class Problem(ProblemFields):
             broken(*breaks[: MAX_SHOWN + 1])
         return self
 
-    def _repeats(self) -> Iterator[tuple[Location, str]]:
+    def _repeats(self) -> Iterator[Break]:
         names = [pool.name for pool in self.pools]
         for kind, key, ids in (("buffers", "id", self.buffers.ids), ("pools", "name", names)):
             for first, i in repeated(ids):
-                yield (kind, i, key), f"must be unique, got {shown(ids[i])} again (first at {kind}[{first}])"
+                yield (kind, i, key), unique(shown(ids[i]), f"at {kind}[{first}]")
 
-    def _unknown_pools(self) -> Iterator[tuple[Location, str]]:
+    def _unknown_pools(self) -> Iterator[Break]:
         choices = self.buffers.pool_choices
         wrong = {k for k, names in enumerate(choices) if not set(names) <= self.pool_index.keys()}
         if not wrong:
@@ -118,7 +121,7 @@ class Problem(ProblemFields):
                         f"must name a pool of the problem ({first_names}), got {shown(name)}",
                     )
 
-    def _unpinnable(self) -> Iterator[tuple[Location, str]]:
+    def _unpinnable(self) -> Iterator[Break]:
         choices = self.buffers.pool_choices
         for i in (self.buffers.offset >= 0).nonzero()[0].tolist():
             names = set(choices[int(self.buffers.pool_choice[i])] or self.pool_index)
@@ -127,7 +130,7 @@ class Problem(ProblemFields):
                 rule = f"must come with the one pool it is meant for, got {count} pools to choose from"
                 yield ("buffers", i, "offset"), rule
 
-    def _pools_at_one_address(self) -> Iterator[tuple[Location, str]]:
+    def _pools_at_one_address(self) -> Iterator[Break]:
         """Yield the pools that overlap another pool of their device that does not reserve the common bytes."""
         spans = sorted(
             (pool.base_address, pool.base_address + (ADDRESS_SPACE if pool.size is None else pool.size), q)

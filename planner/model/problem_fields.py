@@ -18,8 +18,8 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError, core_schema
 
-from memplan.planner.errors import shown
-from memplan.planner.errors.did_you_mean import meant
+from memplan.planner.errors import LEFT_OUT, shown
+from memplan.planner.errors.did_you_mean import know_fields, meant
 from memplan.planner.model.buffer_table import BufferTable, parse_buffers
 from memplan.planner.model.intervals import Interval
 from memplan.planner.model.parts import in_parts
@@ -79,8 +79,9 @@ def _objective(value: Any, _: ValidatorFunctionWrapHandler) -> Any:
         return value
     near = meant(value, ("peak", "fit", "cost")) if isinstance(value, str) else None
     advice = "" if near is None else f" (did you mean {near}?)"
+    way = "" if near else LEFT_OUT
     rule = """must be 'peak', 'fit', 'cost' or ["peak", "cost"], got {shown}{advice}"""
-    raise PydanticCustomError("rule", rule, {"shown": shown(value), "advice": advice})
+    raise PydanticCustomError("rule", rule, {"shown": shown(value), "advice": advice, "way": way})
 
 
 Objective = Annotated[
@@ -129,6 +130,9 @@ class Pool(Value):
     reserved: Annotated[tuple[Range, ...], WrapValidator(in_parts)] = ()
     bank_size: Alignment | None = None
     device: Id | None = None
+
+
+know_fields("pools", Pool)
 
 
 class BufferUse(Value):

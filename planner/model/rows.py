@@ -19,17 +19,21 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from memplan.planner.errors import (
+    ONE_OF_THEM,
+    Break,
     InputError,
-    Location,
     OptionError,
     PlanError,
     ProblemError,
+    Sentence,
     broken,
+    buffer_named,
+    mended,
     sentences,
     sentences_of_options,
     shown,
 )
-from memplan.planner.errors.did_you_mean import did_you_mean, other_words
+from memplan.planner.errors.did_you_mean import did_you_mean, know_fields, other_words
 from memplan.planner.extensions import extensions
 from memplan.planner.model.parts import in_parts, narrowed
 
@@ -37,6 +41,7 @@ MAX_BYTES = 2**62
 """The largest size, alignment, traffic, base address or offset that a problem may name, in bytes."""
 MIN_TIME, MAX_TIME = -(2**63), 2**63 - 1
 """The range of time steps: all 64-bit integers."""
+_BOTH = "give both, or lifetimes, as [[0, 3]]"
 
 
 def _id(value: object) -> int | str:
@@ -50,7 +55,8 @@ def _id(value: object) -> int | str:
         if "offset" in value:
             rule += f", with alias_offset {shown(value['offset'])} beside alias_of"
     got = f"bytes, {value!r}" if isinstance(value, bytes) else shown(value)
-    raise PydanticCustomError("rule", "{rule}, got {got}", {"rule": rule, "got": got})
+    way = 'write a name, as "conv1", or a number' if rule.startswith("must be a ") else ""
+    raise PydanticCustomError("rule", "{rule}, got {got}", {"rule": rule, "got": got, "way": way})
 
 
 def as_tuple(value: Any) -> Any:
@@ -150,7 +156,7 @@ class Value(WireValue):
         if cls.error is OptionError:
             raise OptionError(*sentences_of_options(error, cls.model_fields)) from error
         names = [field.alias or name for name, field in cls.model_fields.items()]
-        raise cls.error(*sentences(error, fields=() if "buffers" in names else names)) from error
+        raise cls.error(*sentences(error, fields=names)) from error
 
     def __repr__(self) -> str:
         fields = type(self).model_fields.items()
@@ -234,15 +240,15 @@ class Buffer(Value):
             broken(*breaks)
         return self
 
-    def _breaks(self) -> list[tuple[Location, str]]:
-        breaks: list[tuple[Location, str]] = []
+    def _breaks(self) -> list[Break]:
+        breaks: list[Break] = []
         if self.start is not None or self.end is not None:
             if self.lifetimes is not None:
-                breaks.append((("lifetimes",), "must not be given beside start and end"))
+                breaks.append((("lifetimes",), mended("must not be given beside start and end", ONE_OF_THEM)))
             if self.start is None:
-                breaks.append((("start",), "is required where end is given"))
+                breaks.append((("start",), mended("is required where end is given", _BOTH)))
             elif self.end is None:
-                breaks.append((("end",), "is required where start is given"))
+                breaks.append((("end",), mended("is required where start is given", _BOTH)))
             elif self.end <= self.start:
                 breaks.append((("end",), end_rule(self.start, self.end)))
         for k, (start, end) in enumerate(self.lifetimes or ()):
@@ -251,12 +257,12 @@ class Buffer(Value):
         if self.alias_offset is not None and self.alias_of is None:
             breaks.append((("alias_offset",), "must not be given without alias_of"))
         if self.alias_of is not None and self.alias_of == self.id and type(self.alias_of) is type(self.id):
-            breaks.append((("alias_of",), f"must name another buffer, got {shown(self.alias_of)}"))
+            breaks.append((("alias_of",), buffer_named(self.alias_of, "must name another buffer")))
         if self.relative is not None:
             if self.alias_of is not None:
-                breaks.append((("relative",), "must not be given beside alias_of"))
+                breaks.append((("relative",), mended("must not be given beside alias_of", ONE_OF_THEM)))
             if self.relative.to == self.id and type(self.relative.to) is type(self.id):
-                breaks.append((("relative", "to"), f"must name another buffer, got {shown(self.id)}"))
+                breaks.append((("relative", "to"), buffer_named(self.id, "must name another buffer")))
         if self.no_cross is not None and self.alias_of is not None:
             breaks.append((("no_cross",), "must not be given beside alias_of; relative takes both"))
         return breaks
@@ -274,9 +280,13 @@ if not TYPE_CHECKING and extensions("kinds"):
     Buffer = create_model("Buffer", __base__=Buffer, __module__=__name__, __doc__=Buffer.__doc__, **_fields)
 
 
-def end_rule(start: int, end: int) -> str:
+know_fields("buffers", Buffer)
+
+
+def end_rule(start: int, end: int) -> Sentence:
     """Return the sentence about a lifetime that ends before it starts."""
-    return f"must be greater than start ({start}), got {end}"
+    way = "the end is the first time step after the lifetime: do the two change places?"
+    return mended(f"must be greater than start ({start}), got {end}", way)
 
 
 class Placement(PlanValue):
@@ -285,3 +295,6 @@ class Placement(PlanValue):
     id: Id
     pool: Name
     offset: Annotated[int, Field(ge=0, le=2**63 - 1)]
+
+
+know_fields("placements", Placement)

@@ -14,7 +14,17 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import BeforeValidator, ConfigDict, Field, WrapValidator, model_validator
 from pydantic_core import to_json
 
-from memplan.planner.errors import MAX_SHOWN, InputError, Location, OperationsError, broken
+from memplan.planner.errors import (
+    MAX_SHOWN,
+    Break,
+    InputError,
+    OperationsError,
+    Sentence,
+    broken,
+    mended,
+    named_once,
+)
+from memplan.planner.errors.did_you_mean import know_fields
 from memplan.planner.formats.memplan_json import parse
 from memplan.planner.model.columns import repeated
 from memplan.planner.model.parts import in_parts
@@ -95,6 +105,10 @@ class GraphOperation(Value):
     def most_work(self) -> int:
         """The bytes of work in the alternative that needs the most."""
         return max((self.work, *(other.work for other in self.alternatives)))
+
+
+know_fields("ops", GraphOperation)
+know_fields("alternatives", Alternative)
 
 
 class OperationGraph(Value):
@@ -194,18 +208,18 @@ class OperationGraph(Value):
             predecessors.append(tuple(sorted(one for one in earlier if one is not None and one != position)))
         return tuple(predecessors)
 
-    def _broken_tensors(self) -> Iterator[tuple[Location, str]]:
+    def _broken_tensors(self) -> Iterator[Break]:
         for field in ("kept", "given", "resident"):
             named: tuple[int, ...] = getattr(self, field)
             for k, tensor in enumerate(named):
                 if tensor >= len(self.size):
                     yield (field, k), _must_be_a_tensor(tensor, len(self.size))
             for first, k in repeated(named):
-                yield (field, k), f"must be named once, got {named[k]} again (first at {field}[{first}])"
+                yield (field, k), named_once(str(named[k]), f"{field}[{first}]")
         if self.tensors and len(self.tensors) != len(self.size):
             yield ("tensors",), f"must be empty, or one for each of the {len(self.size)} sizes, got {len(self.tensors)}"
 
-    def _broken_operations(self) -> Iterator[tuple[Location, str]]:
+    def _broken_operations(self) -> Iterator[Break]:
         made: dict[int, int] = {}
         for position, row in enumerate(self.ops):
             for tensor in row.outputs:
@@ -229,23 +243,23 @@ class OperationGraph(Value):
                     what = f"at least {least}, less what it makes," if row.regions else "at least 0"
                     yield (*where, "work"), f"must be {what}, got {row.work}"
             for first, k in repeated(row.outputs):
-                yield (*where, "out", k), f"must be named once, got {row.outputs[k]} again (first at out[{first}])"
+                yield (*where, "out", k), named_once(str(row.outputs[k]), f"out[{first}]")
             for k, tensor in enumerate(row.inputs):
                 if made.get(tensor, -1) >= position:
-                    yield (
-                        (*where, "in", k),
-                        f"must be made before it is read, got {tensor}, made by ops[{made[tensor]}]",
-                    )
+                    rule = f"must be made before it is read, got {tensor}, made by ops[{made[tensor]}]"
+                    way = "list the operation that makes it first, or name the tensor in given"
+                    yield (*where, "in", k), mended(rule, way)
             for k, earlier in enumerate(row.after):
                 if earlier >= position:
                     yield (*where, "after", k), f"must name an earlier operation, got {earlier}"
 
 
-def _must_be_a_tensor(tensor: int, n_tensors: int) -> str:
-    return f"must be the position of one of the {n_tensors} tensors, got {tensor}"
+def _must_be_a_tensor(tensor: int, n_tensors: int) -> Sentence:
+    rule = f"must be the position of one of the {n_tensors} tensors, got {tensor}"
+    return mended(rule, "positions count from 0")
 
 
-def _broken_rarities(row: GraphOperation) -> Iterator[tuple[Location, str]]:
+def _broken_rarities(row: GraphOperation) -> Iterator[Break]:
     """Yield the broken rules of fields that few operations have."""
     for k, pair in enumerate(row.may_overwrite):
         for one, name, tensors in zip(pair, ("out", "in"), (row.outputs, row.inputs), strict=True):

@@ -10,7 +10,19 @@ from typing import Annotated, Literal
 
 from pydantic import Field, ValidationError, WrapValidator, model_validator
 
-from memplan.planner.errors import MAX_SHOWN, Location, OperationsError, broken, sentences, shown
+from memplan.planner.errors import (
+    MAX_SHOWN,
+    ONE_OF_THEM,
+    Break,
+    Location,
+    OperationsError,
+    broken,
+    buffer_named,
+    named_once,
+    sentences,
+    shown,
+    unique,
+)
 from memplan.planner.model.columns import repeated
 from memplan.planner.model.parts import entries_in_parts, in_parts
 from memplan.planner.model.problem import Objective, Pool
@@ -52,7 +64,7 @@ class DeclaredBuffer(WireValue):
     @model_validator(mode="after")
     def _has_bytes(self) -> DeclaredBuffer:
         if self.size is not None and (self.dtype is not None or self.shape is not None):
-            broken((("size",), "must not be given beside dtype and shape"))
+            broken((("size",), "must not be given beside dtype and shape"), way=ONE_OF_THEM)
         if self.size is None and (self.dtype is None or self.shape is None):
             broken((("size",), "is required where dtype and shape are not both given"))
         if self.dtype is not None and bits_of(self.dtype) is None:
@@ -62,7 +74,8 @@ class DeclaredBuffer(WireValue):
         if self.alias_offset and self.alias_of is None:
             broken((("alias_offset",), "must not be given without alias_of"))
         if self.alias_of is not None and self.persistent:
-            broken((("persistent",), "must not be given beside alias_of: what the alias lies in says it"))
+            rule = "must not be given beside alias_of: what the alias lies in says it"
+            broken((("persistent",), rule), way=ONE_OF_THEM)
         return self
 
     @cached_property
@@ -121,8 +134,7 @@ class Function(WireValue):
                 broken((("tuples", name), "must not be the id of a buffer"))
             for k, part in enumerate(parts):
                 if part not in fields:
-                    rule = f"must be the id of a buffer or a tuple before it, got {shown(part)}"
-                    broken((("tuples", name, k), rule))
+                    broken((("tuples", name, k), buffer_named(part, "must be the id of a buffer or a tuple before it")))
             if sum(len(fields[part]) for part in parts) > _MOST_FIELDS:
                 broken((("tuples", name), f"must be of at most {_MOST_FIELDS} buffers"))
             fields[name] = spread = tuple(each for part in parts for each in fields[part])
@@ -136,42 +148,41 @@ class Function(WireValue):
         others = {*self.params, *self.results, *self.constants}
         return tuple(row.id for row in self.buffers if row.id not in others and row.alias_of is None)
 
-    def _broken_buffers(self) -> Iterator[tuple[Location, str]]:
+    def _broken_buffers(self) -> Iterator[Break]:
         for first, i in repeated([row.id for row in self.buffers]):
-            rule = f"must be unique, got {shown(self.buffers[i].id)} again (first at buffers[{first}])"
-            yield ("buffers", i, "id"), rule
+            yield ("buffers", i, "id"), unique(shown(self.buffers[i].id), f"at buffers[{first}]")
         for i, row in enumerate(self.buffers):
             if row.alias_of is None:
                 continue
             inside = self.declared.get(row.alias_of)
             end = row.alias_offset + row.bytes
             if inside is None:
-                yield ("buffers", i, "alias_of"), f"must be the id of a buffer, got {shown(row.alias_of)}"
+                yield ("buffers", i, "alias_of"), buffer_named(row.alias_of)
             elif inside.alias_of is not None:
                 yield ("buffers", i, "alias_of"), f"must name a buffer that is no alias, got {shown(row.alias_of)}"
             elif end > inside.bytes:
                 rule = f"must end inside {shown(row.alias_of)} ({inside.bytes} bytes), got an end at {end}"
                 yield ("buffers", i, "alias_offset"), rule
 
-    def _broken_lists(self) -> Iterator[tuple[Location, str]]:
+    def _broken_lists(self) -> Iterator[Break]:
         for field in ("params", "results", "constants"):
             names: tuple[str, ...] = getattr(self, field)
             for first, k in repeated(names):
-                yield (field, k), f"must be named once, got {shown(names[k])} again (first at {field}[{first}])"
+                yield (field, k), named_once(shown(names[k]), f"{field}[{first}]")
             for k, name in enumerate(names):
                 if name not in self.declared:
-                    yield (field, k), f"must be the id of a buffer, got {shown(name)}"
+                    yield (field, k), buffer_named(name)
                 elif field != "results" and self.declared[name].alias_of is not None:
                     yield (field, k), f"must not be an alias, got {shown(name)}"
                 elif field == "constants" and name in (*self.params, *self.results):
                     yield (field, k), f"must be neither a param nor a result, got {shown(name)}"
 
-    def _broken_statements(self) -> Iterator[tuple[Location, str]]:
+    def _broken_statements(self) -> Iterator[Break]:
         own, constants = set(self.temporaries), set(self.constants)
         for where, statement in every_statement(self.body, ("body",)):
             for field, k, name in named_buffers(statement):
                 if name not in self.declared:
-                    yield (*where, field, k), f"must be the id of a buffer of the function, got {shown(name)}"
+                    yield (*where, field, k), buffer_named(name, "must be the id of a buffer of the function")
                 elif field == "outputs" and name in constants:
                     yield (*where, field, k), f"must not be a constant, got {shown(name)}"
                 elif field not in ("inputs", "outputs") and name not in own:
@@ -204,16 +215,13 @@ class Operations(WireValue):
             broken(*breaks[: MAX_SHOWN + 1])
         return self
 
-    def _broken_names(self) -> Iterator[tuple[Location, str]]:
+    def _broken_names(self) -> Iterator[Break]:
         if self.entry not in self.functions:
             some = ", ".join(map(shown, [*self.functions][:3]))
             yield ("entry",), f"must name a function{f' ({some})' if some else ''}, got {shown(self.entry)}"
         names = {pool.name for pool in self.pools}
         for first, k in repeated([pool.name for pool in self.pools]):
-            yield (
-                ("pools", k, "name"),
-                f"must be unique, got {shown(self.pools[k].name)} again (first at pools[{first}])",
-            )
+            yield ("pools", k, "name"), unique(shown(self.pools[k].name), f"at pools[{first}]")
         for name, function in self.functions.items():
             for i, row in enumerate(function.buffers):
                 for k, pool in enumerate(row.pools or ()):
@@ -221,7 +229,7 @@ class Operations(WireValue):
                         place = ("functions", name, "buffers", i, "pools", k)
                         yield place, f"must name a pool of the operations, got {shown(pool)}"
 
-    def _broken_call(self, where: Location, caller: Function, call: Call) -> Iterator[tuple[Location, str]]:
+    def _broken_call(self, where: Location, caller: Function, call: Call) -> Iterator[Break]:
         callee = self.functions.get(call.call)
         if callee is None:
             yield (*where, "call"), f"must name a function, got {shown(call.call)}"
@@ -247,7 +255,7 @@ class Operations(WireValue):
                     rule = f"must have the bytes that {shown(call.call)} wants for {shown(formal)} ({wanted.bytes})"
                     yield (*where, field, k), f"{rule}, got {caller.declared[actual].bytes}"
 
-    def _cycles(self) -> list[tuple[Location, str]]:
+    def _cycles(self) -> list[Break]:
         """Return a sentence about a cycle of calls, if there is one; memory is planned for calls that end."""
         called = {name: [callee for _, callee in self.calls(name)] for name in self.functions}
         try:
@@ -279,4 +287,4 @@ def operations_from(value: object) -> Operations:
     try:
         return Operations.model_validate(value)
     except ValidationError as error:
-        raise OperationsError(*sentences(error)) from error
+        raise OperationsError(*sentences(error, fields=Operations.model_fields)) from error

@@ -12,6 +12,7 @@ from pydantic import Field, ValidatorFunctionWrapHandler, WrapValidator
 from pydantic_core import PydanticCustomError
 
 from memplan.planner.errors import Location, shown
+from memplan.planner.errors.did_you_mean import know_fields
 from memplan.planner.model.parts import in_parts
 from memplan.planner.model.rows import Name, WireValue
 
@@ -100,6 +101,7 @@ Body = Annotated[
 
 for _model in (Operation, Branches, Repetition):
     _model.model_rebuild()
+know_fields("body", *_KINDS.values())
 
 
 def blocks(statement: Statement) -> list[tuple[Location, tuple[Statement, ...]]]:

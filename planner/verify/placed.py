@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
 from memplan.planner.errors import shown
-from memplan.planner.fixed import fixed
 from memplan.planner.model.buffer_table import ABSENT, I64
 from memplan.planner.model.placement_table import PlacementTable
 from memplan.planner.model.problem import MAX_BYTES, Problem
 
 
-@fixed
+@dataclass(frozen=True, eq=False)
 class PlacedBuffers:
     """Pool and offset of each buffer, in the problem's order; `pool` is ABSENT for one in no pool of the problem."""
 

@@ -8,7 +8,6 @@ from memplan.planner.model.objects import ObjectsProblem, SharedObject, as_plan
 
 def violations(problem: ObjectsProblem, objects: tuple[SharedObject, ...]) -> Iterator[str]:
     """Yield all that is wrong with objects, by the verifier of plans, and by what sides and kinds require."""
-    # Imported here: shared objects are rare.
     from memplan.planner.verify.verifier import verify
 
     yield from (each.message for each in verify(*as_plan(problem, objects)))

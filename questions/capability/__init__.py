@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import inf
 from typing import Annotated, Any, Generic, NamedTuple, Self, TypeVar, get_args, get_type_hints
@@ -11,7 +11,6 @@ from pydantic import BaseModel, Field
 from pydantic_core import to_json
 
 from memplan.planner.errors import InvalidPlanError, OptionError
-from memplan.planner.fixed import fixed
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.model.rows import Value
 from memplan.questions.inputs.extent import Extent
@@ -86,7 +85,7 @@ class PlanLink(NamedTuple):
     options: Mapping[str, Any] = {}
 
 
-@fixed
+@dataclass(frozen=True, eq=False)
 class Capability(Generic[A]):
     """A question that memplan answers: `function(*inputs, options, control) -> answer`, with all that entrances need.
 

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 from pydantic_core import to_json
 
 from memplan.planner.errors import FormatError, OptionError, sentences_of_options, shown
+from memplan.planner.errors.did_you_mean import object_way
 from memplan.planner.formats import memplan_json
 from memplan.questions.capability import Capability, CapabilityOptions
 from memplan.questions.inputs import object_in
@@ -38,7 +39,7 @@ def read_body_options(
         raise OptionError("options: must come in the body or in the query, got both")
     options = content.get("options", {})
     if not isinstance(options, dict):
-        raise OptionError(f"options: must be an object, got {shown(options)}")
+        raise OptionError(f"options: must be an object, got {shown(options)}", way=object_way("options"))
     model: type[CapabilityOptions] = capability.options
     try:
         return model.model_validate_strings(dict(query)) if query else model.model_validate(options)

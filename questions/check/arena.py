@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from memplan.planner.errors import FormatError, InputError, sentences, shown
+from memplan.planner.errors import FormatError, InputError, behind, sentences, shown
 from memplan.planner.foreign.arena import rules_of, scratch_flags
 from memplan.questions.check.pools import Failure
 from memplan.questions.convert.answer import RuntimeArena
@@ -33,7 +33,7 @@ def _read(value: Any) -> RuntimeArena:
     try:
         return RuntimeArena.model_validate(value)
     except ValidationError as error:
-        raise FormatError(*(f"arena.{sentence}" for sentence in sentences(error))) from error
+        raise FormatError(*(behind("arena.", sentence) for sentence in sentences(error))) from error
 
 
 def _arena_inside(reader: Reader, question: Question) -> RuntimeArena | None:

@@ -9,6 +9,7 @@ from pydantic import Field
 from pydantic_core import from_json, to_json
 
 from memplan.planner.errors import FormatError, InputError, PlanError, ProblemError, shown
+from memplan.planner.errors.did_you_mean import object_way
 from memplan.planner.formats import memplan_json
 from memplan.planner.instance.canonical import problem_hash
 from memplan.planner.model.plan import Plan
@@ -40,7 +41,7 @@ class PlanAndProblem(WireValue):
 def object_in(value: object, name: str, error: type[InputError] = InputError) -> dict[str, Any]:
     """Return a JSON value that must be an object; raises `error`, which names it."""
     if not isinstance(value, dict):
-        raise error(f"{name}: must be an object, got {shown(value)}")
+        raise error(f"{name}: must be an object, got {shown(value)}", way=object_way(name))
     return value
 
 
@@ -49,7 +50,6 @@ def read_problem_field(value: object) -> Problem:
     content = object_in(value, "problem", ProblemError)
     if "buffers" in content or not content.keys() & {"functions", "models"}:
         return Problem.model_validate(content)
-    # Imported here: few bodies are programs, or several models.
     from memplan.planner.foreign.programs import problem_from
 
     check_expanded(extent_of(content), MOST_EXPANDED)

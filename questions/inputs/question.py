@@ -1,15 +1,15 @@
 """The inputs of a question: how each is read from JSON and files, and written for a service."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from memplan.planner.fixed import fixed
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
+from memplan.planner.verify.verifier import verify
 from memplan.questions.inputs.extent import Extent, extent_of
 from memplan.questions.reading import Reader
-from memplan.solvers.core.plain_check import violations_of
 
 T = TypeVar("T")
 Question = Mapping[str, Any]
@@ -24,7 +24,7 @@ class Subject(NamedTuple):
     n_buffers: int
 
 
-@fixed
+@dataclass(frozen=True, eq=False)
 class Input(Generic[T]):
     """An input of a capability: `name` in bodies and in Python, `wire` its type in the schema.
 
@@ -92,5 +92,5 @@ def subject_of(inputs: tuple[Input[Any], ...], question: Mapping[str, Any]) -> S
 def plan_refuted(question: Question, answer: object) -> str | None:
     """Return the violations of an answer's plan for the question's problem."""
     problem, plan = question.get("problem"), answer if isinstance(answer, Plan) else getattr(answer, "plan", None)
-    violations = violations_of(problem, plan) if isinstance(problem, Problem) and isinstance(plan, Plan) else ()
+    violations = verify(problem, plan) if isinstance(problem, Problem) and isinstance(plan, Plan) else ()
     return f"plan: is not one of this problem: {violations[0].message}" if violations else None

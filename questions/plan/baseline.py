@@ -9,6 +9,7 @@ from typing import Any
 
 from memplan.planner import formats
 from memplan.planner.errors import InputError, PlanError, shown
+from memplan.planner.errors.did_you_mean import other_words
 from memplan.planner.foreign import reading as importers
 from memplan.planner.formats import memplan_json
 from memplan.planner.formats.memplan_json import refuse_unless_plan
@@ -90,7 +91,7 @@ def read_baseline_field(value: object, name: str) -> Baseline:
         return Baseline(read_plan_field(content, name), None)
     try:
         if "plan" not in content:
-            raise InputError("plan: is required")
+            raise InputError("plan: is required", way=other_words("required")["plan"])
         if unknown := [key for key in content if key not in ("problem", "plan")]:
             raise InputError(f"{shown(unknown[0])}: is not a known field")
         problem = None if "problem" not in content else read_problem_field(content["problem"])

@@ -19,7 +19,7 @@ from memplan.questions.plan.answers import PLAN_EXITS, lines, plan_status, refut
 from memplan.questions.plan.objects import PROBLEM_OR_OBJECTS, ObjectsAnswer, share_objects
 from memplan.questions.plan.reason import REASON_S, refuse_own_planner, with_reason
 from memplan.solvers.portfolio.options import MAX_TIME_LIMIT_S, SolveOptions
-from memplan.solvers.portfolio.solve import solve
+from memplan.solvers.portfolio.solve import searched
 from memplan.solvers.search.control import silent
 
 _HEAPS = "heaps:"
@@ -113,7 +113,7 @@ def plan(
         limit_s = running.left_s if running.counts_work else share * running.left_s
         report = None if running.report is silent else lambda progress: running.report(progress.facts())
         searching = running.searching(keeping_s=running.left_s - limit_s, report=report)
-        answer = solve(problem, options, time_limit_s=limit_s, start=start, control=searching)
+        answer = searched(problem, options, time_limit_s=limit_s, start=start, control=searching)
         return with_reason(problem, answer, running, options.explain_s)
 
     if options.plans == 1:
@@ -123,7 +123,6 @@ def plan(
 
 def _kept(problem: Problem, old: Plan, options: PlanOptions, running: Control) -> Plan:
     """Plan again with few moves. If the old plan has no placements, hints serve as the old places."""
-    # Imported here: most problems are new.
     from memplan.planner.instance.audit import refuse_other_plan
     from memplan.questions.plan.replanning.replan import DEFAULT_EPS, replan
 

@@ -24,7 +24,6 @@ LEAST_REASON_S = 0.05
 
 def check_solver(problem: Problem, instance: Instance, solver: str) -> None:
     """Raise OptionError for a solver that does not support a problem's features."""
-    # Imported here: a solve checks this itself.
     from memplan.solvers.portfolio import stages
     from memplan.solvers.reference import checked
 
@@ -64,7 +63,6 @@ def with_reason(
         return plan
     if "explain" not in questions():
         return plan  # with the search's findings
-    # Imported here: most problems fit, and a plan stands on no other question.
     from memplan.questions.explain.reasons.reasoning import reason_of
 
     if plan.explanation is not None:

@@ -53,7 +53,7 @@ class ReadOptions(ProblemOptions, ModelOptions):
 def refuse_files(files: Sequence[str], together: Sequence[str]) -> None:
     """Raise OptionError if several files lack `together`, or a single one has it."""
     if len(files) == 1 and together:
-        raise OptionError(f"together: must be given for several files only, got {files[0]}")
+        raise OptionError(f"together: must be given for several files only, got {files[0]}", way="leave it out")
     if (unit := next((each for each in files[1:] if each in UNITS and not Path(each).exists()), None)) is not None:
         raise OptionError(f"{unit}: must follow its number without a space, as 64{unit}")
     if (word := next((each for each in files[1:] if each.isalpha() and not Path(each).exists()), None)) is not None:
@@ -83,7 +83,6 @@ def joined(problems: Sequence[tuple[str, Problem]], together: Sequence[str]) -> 
 
     `together` names the models that may run together, as `asr,kws`, or none of them.
     """
-    # Imported here: few problems are of several models.
     from memplan.planner.model.application import Application
 
     models = dict(zip(names_of([path for path, _ in problems]), (problem for _, problem in problems), strict=True))
@@ -160,7 +159,6 @@ class Reader:
         if self.imported is not None:
             self.warnings += self.imported.warnings
         elif self.options.inclusive is None:
-            # Imported here: models have their lifetimes from operations.
             from memplan.planner.lint.problems import closed_ends
 
             self.warnings += closed_ends(problem, data)
@@ -182,7 +180,6 @@ class Reader:
 
     def graph(self, data: bytes, name: str | None = None) -> "OperationGraph":
         """Return the graph of operations in a file or model; raises InputError."""
-        # Imported here: few questions are about graphs.
         from memplan.planner.foreign.model_graph import read_model_graph
         from memplan.planner.lint.graphs import made_again
 
@@ -203,7 +200,6 @@ class Reader:
 
         One that a runtime printed of its model needs that, and is of a problem that it says itself.
         """
-        # Imported here, and below: few questions come with plans of others.
         from memplan.questions.reading.plan_files import read_plan
 
         if data == self.data:

@@ -103,7 +103,6 @@ def _with_weights(problem: Problem, operations: "Operations | None", weights: We
     """Add the constants of operations, alive all the time; the last of several pools is for constants only."""
     if operations is None:
         raise OptionError("weights: must be given for models and operations, got a file of lifetimes")
-    # Imported here: few problems have weights.
     from memplan.planner.liveness.weights import weights_of
 
     pools = (RAM,) if problem.pools == (Pool(),) else problem.pools

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from pydantic import Field, ValidationError
 
-from memplan.planner.errors import OptionError, PlanError, sentences
+from memplan.planner.errors import OptionError, PlanError, behind, sentences
 from memplan.planner.formats.memplan_json import write_plan
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
@@ -83,8 +83,8 @@ def _options_of(plan: Plan) -> SolveOptions:
     try:
         return SolveOptions.model_validate(plan.options or {})
     except (ValidationError, OptionError) as error:
-        texts = error.sentences if isinstance(error, OptionError) else sentences(error)
-        raise PlanError(*(f"plan.options.{sentence}" for sentence in texts)) from error
+        said = error.said if isinstance(error, OptionError) else sentences(error)
+        raise PlanError(*(behind("plan.options.", sentence) for sentence in said)) from error
 
 
 def _comparable(plan: Plan) -> Plan:

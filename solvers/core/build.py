@@ -1,15 +1,16 @@
 """Compile the core and what capabilities and distributions add to it: `python -m memplan.solvers.core.build [PACKAGE]`.
 
-Each folder `core` with C++ in it becomes one shared library, in its own folder `built`; one whose sources have not
-changed stays. Without PACKAGE these are memplan and the distributions of its checkout. They need no more than the C
-library, so any compiler of C++20 makes them for every Python: where there is none, the one of the package `ziglang`
-does. It needs the standard library alone, since it runs before anything is installed.
+Each folder `core` with C++ in it becomes one shared library, in its own folder `built`, and each source an object in
+`built/objects`; what has not changed stays. Without PACKAGE these are memplan and the distributions of its checkout.
+They need no more than the C library, so any compiler of C++20 makes them for every Python: where there is none, the one
+of the package `ziglang` does. It needs the standard library alone, since it runs before anything is installed.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
+import re
 import sys
 from collections.abc import Sequence
 from importlib.util import find_spec
@@ -56,43 +57,60 @@ def build(package: Path, flags: Sequence[str] = FLAGS) -> None:
 
     Raises RuntimeError without a compiler, CalledProcessError if it fails, and OSError if nothing can be written.
     """
-    for folder in folders(package):
-        if is_built(folder, flags):
-            continue
-        library = library_of(folder)
-        library.parent.mkdir(exist_ok=True)
-        # Imported here, and below: what loads the core needs no more of this module than the path of its file.
-        from tempfile import TemporaryDirectory
-
-        # In the same folder, so that the library is put in the place of another one at once.
-        with TemporaryDirectory(dir=library.parent) as made:
-            compile_library(sorted(folder.glob("*.cpp")), Path(made) / library.name, flags)
-            (Path(made) / library.name).replace(library)
-        (library.parent / "sources.txt").write_text(digest_of(folder, flags))
-
-
-def compile_library(sources: Sequence[Path], library: Path, flags: Sequence[str] = FLAGS) -> None:
-    """Compile sources into a shared library."""
-    compiler = compiler_command()
-    shared = "-DMEMPLAN_SHARED" if sys.platform == "win32" else "-fPIC"
-    common = [*compiler, *flags, shared, "-fvisibility=hidden", f"-I{HERE}", "-c"]
-    objects = [library.parent / f"{source.stem}.o" for source in sources]
-
-    import subprocess
+    stale = {folder: digest_of(folder, flags) for folder in folders(package) if not is_built(folder, flags)}
+    if not stale:
+        return
     from concurrent.futures import ThreadPoolExecutor
 
-    def run(source: Path, made: Path) -> None:
-        subprocess.run([*common, str(source), "-o", str(made)], check=True)
-
+    compiler = compiler_command()
+    sources = sorted(source for folder in stale for source in folder.glob("*.cpp"))
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        list(pool.map(run, sources, objects))
+        objects = list(pool.map(lambda source: _compiled(compiler, flags, source), sources))
+    for folder, digest in stale.items():
+        _link(compiler, flags, sorted(made for made in objects if folder in made.parents), library_of(folder))
+        (folder / "built" / "sources.txt").write_text(digest)
+
+
+def _compiled(compiler: Sequence[str], flags: Sequence[str], source: Path) -> Path:
+    """Compile a source, unless the object that is kept is of this command, source and headers; return the object."""
+    import subprocess
+
+    made = source.parent / "built" / "objects" / f"{source.stem}.o"
+    shared = "-DMEMPLAN_SHARED" if sys.platform == "win32" else "-fPIC"
+    command = [*compiler, *flags, shared, "-fvisibility=hidden", f"-I{HERE}", "-c", str(source)]
+    read, key = made.with_suffix(".d"), made.with_suffix(".txt")
+    if not (made.exists() and key.exists() and key.read_text() == _key(command, read)):
+        made.parent.mkdir(parents=True, exist_ok=True)
+        key.unlink(missing_ok=True)
+        before = digest_of(source.parent, command)
+        subprocess.run([*command, "-MMD", "-MF", str(read), "-o", str(made)], check=True)
+        if digest_of(source.parent, command) == before:  # nothing was edited meanwhile
+            key.write_text(_key(command, read))
+    return made
+
+
+def _key(command: Sequence[str], read: Path) -> str:
+    """Return a digest of a command and of the files that it read, which the compiler listed; empty if one is gone."""
+    listed = read.read_text(encoding="utf-8").replace("\\\n", " ").partition(": ")[2]
+    files = [Path(name.replace("\\ ", " ")) for name in re.split(r"(?<!\\)\s+", listed.strip())]
+    if not all(file.exists() for file in files):
+        return ""
+    return hashlib.sha256(b"\0".join([" ".join(command).encode(), *(file.read_bytes() for file in files)])).hexdigest()
+
+
+def _link(compiler: Sequence[str], flags: Sequence[str], objects: Sequence[Path], library: Path) -> None:
+    """Link objects into a shared library, put in the place of another one at once."""
+    import subprocess
+
     # The driver of C: nothing of the library of C++ is left to link, and so none has to be there.
     linker = [*compiler[:-1], "cc"] if compiler[-1] == "c++" and "ziglang" in compiler else compiler
     alone = ["-nodefaultlibs", "-lc", "-lgcc"] if linker is compiler and sys.platform == "linux" else []
     sanitizers = [flag for flag in flags if flag.startswith("-fsanitize")]
-    command = [*linker, *sanitizers, "-shared", "-o", str(library), *map(str, objects)]
+    made = library.parent / "objects" / library.name
+    command = [*linker, *sanitizers, "-shared", "-o", str(made), *map(str, objects)]
     stripped = [] if sanitizers or sys.platform == "darwin" else ["-s"]
     subprocess.run([*command, *stripped, *([] if sanitizers else alone)], check=True)
+    made.replace(library)
 
 
 def compiler_command() -> list[str]:
@@ -106,7 +124,6 @@ def compiler_command() -> list[str]:
 
 def installed_compiler() -> list[str] | None:
     """Return the compiler command in CXX, or that of an installed compiler; None if there is none."""
-    # Imported here: what is built needs no compiler.
     import shlex
     import shutil
 

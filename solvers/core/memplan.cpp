@@ -11,6 +11,9 @@
 #include "search.hpp"
 
 namespace memplan {
+
+extern template TurnOutcome ExactSearch::turn<Stop &>(i64, i64, Stop &);  // in search.cpp
+
 namespace {
 
 constexpr i64 kMostLifetimes = 10'000;  // of what is searched exactly, as pairs of those that meet are listed
@@ -191,19 +194,20 @@ class Plan {
   // Search on from the plan that there is, if any, for one that costs less.
   void pay_less(const OnePool &instance, i64 *offsets) {
     const i64 step = price_step(problem_);
-    i64 cost = PriceSearch::kNone;
+    i64 cost = kNoPlan;
     if (best_.peak != kMost) {
       write(instance, offsets);
       cost = cost_of(problem_, offsets) / step;
     }
-    PriceSearch search(allocator_, problem_, instance, options_.seed, stop_);
-    if (search.run(options_.work - result_.nodes, cost, best_.offset.data)) {
+    const Paid paid = memplan::pay_less(allocator_, problem_, instance, options_.seed, stop_,
+                                        options_.work - result_.nodes, cost, best_.offset.data);
+    if (paid.is_less) {
       best_.peak = 0, result_.order = -1;
       for (i64 i = 0; i < instance.n; ++i) best_.peak = std::max(best_.peak, best_.offset[i] + instance.size[i]);
     }
-    best_.cost = search.bound() * step, best_.is_infeasible = search.is_infeasible;
-    best_.has_failed = best_.has_failed || search.has_failed;
-    result_.nodes += search.spent;
+    best_.cost = paid.bound * step, best_.is_infeasible = paid.is_infeasible;
+    best_.has_failed = best_.has_failed || paid.has_failed;
+    result_.nodes += paid.spent;
   }
 
   void write(const OnePool &instance, i64 *offsets) const {

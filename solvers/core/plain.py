@@ -4,6 +4,7 @@ Plain are buffers of one pool, with one lifetime each and no rule but capacity a
 """
 
 import weakref
+from dataclasses import dataclass
 from functools import lru_cache
 from operator import attrgetter
 from typing import Any, NamedTuple, cast
@@ -11,7 +12,6 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from memplan.planner.bounds.lower_bound import Bound, Witness
-from memplan.planner.fixed import fixed
 from memplan.planner.instance.columns import Axis, blank
 from memplan.planner.instance.instance import COLUMNS, I64_MAX, ON, CompiledPool, Instance
 from memplan.planner.model.buffer_table import I64, column, frozen
@@ -59,7 +59,7 @@ plan_plain = CORE.kernel("plan_plain", tables=1)
 """`plan_plain(task)`: compile, bound, pack in orders, and search."""
 
 
-@fixed
+@dataclass(frozen=True, eq=False)
 class BegunSearch:
     """An exact search at the end of a turn; `offset` is its own plan, if it has a `peak`."""
 
@@ -73,7 +73,7 @@ class BegunSearch:
     offset: I64
 
 
-@fixed
+@dataclass(frozen=True, slots=True, eq=False)
 class PlainStart:
     """The result of one call for a plain problem; `rule` is the best quick order, -1 if nothing fits in any.
 
@@ -100,18 +100,17 @@ class Limits(NamedTuple):
     seconds: float = 0.0
 
 
-def is_plain(problem: Problem, most: int) -> bool:
-    """Return True for at most `most` buffers with one lifetime each, in one pool with only size and alignment."""
-    table, pool = problem.buffers, problem.pools[0]
-    if not 0 < len(table) <= most or len(problem.pools) > 1 or kinds_of(problem) or _RULES(pool) != _NO_RULES:
-        return False
-    return len(table.pool_choices) <= 1 and table.has_one_lifetime_each and not table.has_any(table.offset)
-
-
 def suits(problem: Problem) -> bool:
-    """Return True if one call suits a problem: small, plain, and with numbers up to 2^60."""
+    """Return True if one call suits a problem.
+
+    That is a small one: buffers with one lifetime each, in one pool with only size and alignment; numbers up to 2^60.
+    """
     table, pool = problem.buffers, problem.pools[0]
-    if problem.objective not in ("peak", "fit") or not is_plain(problem, _MOST) or table.has_any(table.hint):
+    if problem.objective not in ("peak", "fit") or not 0 < len(table) <= _MOST or len(problem.pools) > 1:
+        return False
+    if kinds_of(problem) or _RULES(pool) != _NO_RULES or len(table.pool_choices) > 1:
+        return False
+    if not table.has_one_lifetime_each or table.has_any(table.offset) or table.has_any(table.hint):
         return False
     least, largest = int(table.size.min()), int(table.size.max())
     is_small = len(table) * (largest + int(table.alignment.max())) < _LARGEST

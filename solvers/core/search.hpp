@@ -53,20 +53,7 @@ class ExactSearch {
 
   // Search until something is to be told, with `nodes` up to `end`; pauses between two runs after so many.
   template <class IsOver>
-  TurnOutcome turn(i64 end, i64 pause, IsOver &&is_over) {
-    for (const i64 pause_at = nodes + pause; nodes < end && !is_over();) {
-      const i64 c = hardest();
-      if (c == kAbsent || standings_[c].peak <= bound) return TurnOutcome::kProved;
-      if (!standings_[c].is_begun) {
-        const Ready ready = begin_component(c, is_over);
-        if (ready == Ready::kWaits) return TurnOutcome::kWaits;
-        if (ready != Ready::kReady) return ready == Ready::kOver ? TurnOutcome::kSpent : TurnOutcome::kFailed;
-      }
-      if (const TurnOutcome outcome = step(c, end, is_over); outcome != TurnOutcome::kPaused) return outcome;
-      if (nodes >= pause_at) return TurnOutcome::kPaused;
-    }
-    return TurnOutcome::kSpent;
-  }
+  TurnOutcome turn(i64 end, i64 pause, IsOver &&is_over);
 
   // Write the offsets of all components, if each has some; return the peak, or ABSENT.
   i64 collect(i64 *whole) const {
@@ -217,5 +204,21 @@ class ExactSearch {
     return TurnOutcome::kBetter;
   }
 };
+
+template <class IsOver>
+TurnOutcome ExactSearch::turn(i64 end, i64 pause, IsOver &&is_over) {
+  for (const i64 pause_at = nodes + pause; nodes < end && !is_over();) {
+    const i64 c = hardest();
+    if (c == kAbsent || standings_[c].peak <= bound) return TurnOutcome::kProved;
+    if (!standings_[c].is_begun) {
+      const Ready ready = begin_component(c, is_over);
+      if (ready == Ready::kWaits) return TurnOutcome::kWaits;
+      if (ready != Ready::kReady) return ready == Ready::kOver ? TurnOutcome::kSpent : TurnOutcome::kFailed;
+    }
+    if (const TurnOutcome outcome = step(c, end, is_over); outcome != TurnOutcome::kPaused) return outcome;
+    if (nodes >= pause_at) return TurnOutcome::kPaused;
+  }
+  return TurnOutcome::kSpent;
+}
 
 }  // namespace memplan

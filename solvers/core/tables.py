@@ -5,6 +5,7 @@ Tables are named tuples of arrays and numbers, laid out like the structs of C++ 
 
 from collections.abc import Callable
 from ctypes import CDLL, addressof, c_char, c_int64, c_void_p
+from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
 from struct import Struct, error
@@ -14,7 +15,6 @@ import numpy as np
 import numpy.typing as npt
 
 from memplan.planner.errors import UnbuiltError
-from memplan.planner.fixed import fixed
 from memplan.planner.model.buffer_table import I64
 from memplan.solvers.core.build import HERE, digest_of, library_of
 
@@ -84,7 +84,7 @@ REMEDY = "python -m memplan.solvers.core.build"
 _NO_MEMORY = -(2**63)  # kNoMemory in stack.hpp
 
 
-@fixed
+@dataclass(frozen=True, slots=True, eq=False)
 class Handle:
     """The address of an object that the core has opened, passed to kernels instead of a table."""
 
@@ -96,7 +96,6 @@ def _of_the_installed(folder: Path) -> Path | None:
 
     A checkout is imported in its place where Python is started in one.
     """
-    # Imported here: where the core was built, nothing is looked for.
     from importlib.metadata import distributions
 
     if HERE.parents[1] not in folder.parents:

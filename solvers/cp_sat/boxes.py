@@ -99,7 +99,6 @@ def barred_offsets_are_left_out(model: CpModel, instance: Instance, boxes: Addre
     """Keep each start out of the ranges that are barred to it."""
     for i, homes in enumerate(boxes) if "intervals" in instance.features else ():
         for q, box in homes.items():
-            # Imported here: few instances bar ranges.
             from ortools.sat.python.cp_model import Domain
 
             barred = Domain.from_intervals([[low, high - 1] for low, high in instance.barred_to(i, q)])

@@ -16,14 +16,13 @@ from typing import TypeVar
 import numpy as np
 
 from memplan.planner.bounds.reason_sentence import sentence
-from memplan.planner.errors import InvalidPlanError, OptionError, shown
+from memplan.planner.errors import OptionError, shown
 from memplan.planner.instance.canonical import problem_hash
 from memplan.planner.model.buffer_table import I64, column
 from memplan.planner.model.constraints.kinds import kinds_of
 from memplan.planner.model.placement_table import PlacementTable
 from memplan.planner.model.plan import Explanation, KeptPlaces, Plan, PoolUse, Proof
 from memplan.planner.model.problem import BankUse, Problem, ReuseCost, with_fields
-from memplan.planner.verify.verifier import verify
 
 _SAID_OF_ONE = frozenset(
     {"aliases", "relative", "forbid_pools", "conflicts", "may_share", "bank", "reuse", "together"}
@@ -31,13 +30,6 @@ _SAID_OF_ONE = frozenset(
 )
 """The fields of constraint kinds that are restated for the single pool, as are kinds on single offsets."""
 Named = TypeVar("Named", Proof, Explanation)
-
-
-def checked(problem: Problem, plan: Plan) -> Plan:
-    """Return a verified plan of pools of equal use; raises InvalidPlanError."""
-    if violations := verify(problem, plan):
-        raise InvalidPlanError(f"a plan of pools of equal use did not pass the verifier: {violations[0].message}")
-    return plan
 
 
 @dataclass(frozen=True, eq=False)

@@ -84,7 +84,6 @@ def offer_order(search: Search, start: plain.PlainStart) -> None:
 
 def _plans(instance: Instance, search: Search) -> Iterator[int]:
     """Offer plans until enough is done, and yield the number of orders after each."""
-    # Imported here: most problems are plain.
     from memplan.solvers.packing.packer import Packer, work
     from memplan.solvers.packing.place import pins_collide, place
     from memplan.solvers.packing.sharing_decisions import extremes, is_needed

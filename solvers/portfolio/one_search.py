@@ -1,17 +1,15 @@
-"""One search for a problem's objective, with one deadline and one verified result."""
+"""One search for a problem's objective, with one deadline and one result, which its caller verifies."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from memplan.planner.errors import InvalidPlanError
 from memplan.planner.instance.compile import compile_problem
 from memplan.planner.instance.instance import FEW, Instance
 from memplan.planner.model.plan import Plan, StopReason
 from memplan.planner.model.problem import Problem
 from memplan.planner.systems import ReferencePlanner
-from memplan.solvers.core.plain_check import violations_of
 from memplan.solvers.heuristics import greedy
 from memplan.solvers.portfolio import registry, stages
 from memplan.solvers.portfolio.options import SolveOptions
@@ -45,9 +43,6 @@ class OneSearch:
     compiled, where that was done already, or what the core made of it in the same call, and `planner` replaces the
     solver of the options. Raises OptionError for a wrong option or an unfit solver.
     """
-
-    verifies = True
-    """False for a caller that verifies its answers itself."""
 
     def __init__(
         self,
@@ -114,7 +109,6 @@ class OneSearch:
         self._has_begun = True
         if self._planner is not None:
             with watched(self._search, self._control.cancelled):
-                # Imported here: few solves are for such a planner.
                 from memplan.solvers.reference import checked
 
                 placements = checked.reference_plan(self._problem, self._instance, self._planner, self._search)
@@ -128,7 +122,6 @@ class OneSearch:
         elif not self._control.cancelled.is_set():
             greedy.offer_order(self._search, self._plain)
             if self._plain.exact is not None and not self._search.is_over:
-                # Imported here: most problems need no search.
                 from memplan.solvers.exact.branch_and_bound import offer_begun
 
                 offer_begun(self._search, self._plain.exact)
@@ -152,7 +145,6 @@ class OneSearch:
         """Offer the placements of a plan if they are valid here, else their valid part."""
         if self._search.proof.nothing_fits is not None:
             return
-        # Imported here: most searches start from nothing.
         from memplan.planner.verify.verifier import verify
         from memplan.solvers.portfolio.warm_start import assignment_of, mended_assignment
 
@@ -170,7 +162,6 @@ class OneSearch:
             return
         if not instance.features <= registry.BY_NAME[_JUDGE].can:
             return
-        # Imported here: few problems are that small and need a search.
         from memplan.solvers.exact import few_buffers
 
         judge = Search(instance, deadline=self._deadline.at, deterministic=True, trusted=frozenset({_JUDGE}))
@@ -186,40 +177,29 @@ class OneSearch:
         search.offer(best.pool, best.offset, _JUDGE)
 
     def _result(self) -> SolveResult:
-        """Return the best assignment that passes the verifier."""
+        """Return the best assignment, or that there is none."""
         self._drop_false_proof()
         for failure in self._failures:
             _log().warning("%s", failure)
-        rejected, order = list[str](), None if self._plain is None else self._plain.order
-        for assignment in sorted(self._search.offers.values(), key=lambda offer: offer.score):
-            plan = to_plan.of_assignment(self._problem, self._instance, assignment, self._search.proof, order)
-            violations = violations_of(self._problem, plan) if self.verifies else ()
-            if not violations:
-                # Behind a rejected one, the reason why the search stopped may be that which was wrong.
-                reason = None if rejected else self._search.stop_reason
-                passed_s, has_failures = self._deadline.passed_s, bool(self._failures or rejected)
-                return SolveResult(plan, assignment, self._search.proof, reason, passed_s, has_failures)
-            rejected.append(assignment.by)
-            _log().error("a plan of %s did not pass the verifier: %s", assignment.by, violations[0].rule)
-        if rejected:
-            raise InvalidPlanError(f"no plan passed the verifier; there were some of {', '.join(rejected)}")
-        plan = to_plan.nothing(self._problem, self._instance, self._search.proof)
+        assignment, proof = self._search.best, self._search.proof
+        if assignment is None:
+            plan = to_plan.nothing(self._problem, self._instance, proof)
+        else:
+            order = None if self._plain is None else self._plain.order
+            plan = to_plan.of_assignment(self._problem, self._instance, assignment, proof, order)
         reason, has_failures = self._search.stop_reason, bool(self._failures)
-        return SolveResult(plan, None, self._search.proof, reason, self._deadline.passed_s, has_failures)
+        return SolveResult(plan, assignment, proof, reason, self._deadline.passed_s, has_failures)
 
     def so_far(self) -> SolveResult | None:
-        """Return the best verified result of the running search, in any thread; None before there is one."""
+        """Return the best result of the running search, in any thread; None before there is one."""
         assignment, bound = self._search.best, self._search.proof
         if assignment is None:
             return None
         plan = to_plan.of_assignment(self._problem, self._instance, assignment, bound)
-        if violations_of(self._problem, plan):
-            return None
         return SolveResult(plan, assignment, bound, elapsed_s=self._deadline.passed_s)
 
 
 def _log() -> Logger:
-    # Imported here: no search is expected to have anything to say.
     from logging import getLogger
 
     return getLogger("memplan")

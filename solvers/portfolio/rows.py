@@ -1,12 +1,12 @@
 """The row of a solver: its name, where it is, what it can do and needs."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cached_property
 from typing import cast
 
 from memplan.planner.errors.extras import is_installed
 from memplan.planner.extensions import imported
-from memplan.planner.fixed import fixed
 from memplan.planner.instance.instance import PLAIN, Instance
 from memplan.solvers.search.incumbent import Search
 
@@ -21,7 +21,7 @@ PACKED = SEARCHED | {"relative", "sharing", "pages", "banks", "bank-weights", "r
 """The constraint kinds that packers support; engines' answers go through packers, so these support them, too."""
 
 
-@fixed
+@dataclass(frozen=True, eq=False)
 class SolverRow:
     """A solver; `where` is `module:function`, a callable `(instance, search) -> None`.
 

@@ -1,16 +1,17 @@
-"""Solving of a problem: one entry point, one deadline, one verified result."""
+"""Solving of a problem: one entry point, one deadline, one result."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import Any
 
-from memplan.planner.errors import OptionError, shown
-from memplan.planner.errors.did_you_mean import unknown_here
+from memplan.planner.errors import InvalidPlanError, OptionError, shown
+from memplan.planner.errors.did_you_mean import unknown_field
 from memplan.planner.lint.problems import lint
 from memplan.planner.model.plan import Plan, with_problem
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.problem_fields import PEAK_THEN_COST
+from memplan.planner.verify.verifier import verify
 from memplan.solvers.portfolio.one_search import OneSearch
 from memplan.solvers.portfolio.options import SolveOptions, profile_choice
 from memplan.solvers.reference.table import PREFIX
@@ -33,11 +34,34 @@ def solve(
     of the caller's own, which runs in a child process (`memplan.solvers.reference.own`). `start` is a known plan: where
     it is valid for the problem, the answer is no worse; of another one, pools and the order of offsets are kept. A
     quick solve runs the first solver of each stage and no engines; what it leaves undone stops with "time_limit".
-    Raises OptionError for a wrong option or a solver that cannot do what the problem requires.
+    Raises OptionError for a wrong option or a solver that cannot do what the problem requires, and InvalidPlanError
+    where the best plan did not pass the verifier.
     """
+    found = searched(problem, options, start=start, is_quick=is_quick, control=control, **named)
+    return verified(problem, found)
+
+
+def verified(problem: Problem, plan: Plan) -> Plan:
+    """Return a plan that a question goes on with, where it breaks no rule; raises InvalidPlanError."""
+    if violations := verify(problem, plan):
+        by = "" if plan.solver is None else f" of {plan.solver}"
+        raise InvalidPlanError(f"a plan{by} did not pass the verifier: {violations[0].message}")
+    return plan
+
+
+def searched(
+    problem: Problem,
+    options: SolveOptions = SolveOptions.model_construct(),
+    *,
+    start: Plan | None = None,
+    is_quick: bool = False,
+    control: Control = Control(),
+    **named: Any,
+) -> Plan:
+    """Return the plan of `solve` before it is verified, for a caller that verifies what it makes of it."""
     fields = SolveOptions.model_fields
     if unknown := named.keys() - fields.keys():
-        raise OptionError(f"solve: {min(unknown)} {unknown_here(min(unknown), fields)}")
+        raise OptionError(f"solve: {min(unknown)} {unknown_field((min(unknown),), fields)[0]}")
     options = SolveOptions.model_construct(**{name: getattr(options, name) for name in fields} | named)
     if named.get("profile") is not None:
         options = options.model_copy(update={"profile": profile_choice(options.profile)})
@@ -52,7 +76,6 @@ def solve(
     is_one = len(problem.pools) == 1 and not isinstance(options.profile, dict) and problem.objective != PEAK_THEN_COST
     profile = None if is_one or is_own else options.profile_of(problem)
     if profile is not None:
-        # Imported here, and below: few problems have several pools.
         from memplan.solvers.portfolio.profiles import solve_profile
 
         result = solve_profile(problem, options, control, profile, start, is_quick)
@@ -77,11 +100,10 @@ def solve(
 def _of_equal_pools(
     problem: Problem, options: SolveOptions, control: Control, start: Plan | None, is_quick: bool
 ) -> Plan:
-    # Imported here: few problems have pools of equal use.
-    from memplan.solvers.formulation.equal_use import EqualPools, checked
+    from memplan.solvers.formulation.equal_use import EqualPools
 
     if options.profile is not None:
         raise OptionError(f"profile: must not be given where pools have equal use, got {shown(options.profile)}")
     pools = EqualPools(problem)
-    one = solve(pools.as_one, options, start=pools.start(start), is_quick=is_quick, control=control)
-    return with_problem(checked(problem, pools.plan(one)).model_copy(update={"findings": lint(problem)}), problem)
+    one = searched(pools.as_one, options, start=pools.start(start), is_quick=is_quick, control=control)
+    return with_problem(pools.plan(one).model_copy(update={"findings": lint(problem)}), problem)

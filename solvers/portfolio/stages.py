@@ -105,7 +105,6 @@ def run(instance: Instance, search: Search, wanted: list[list[SolverRow]]) -> li
 
 def _run_side_by_side(stage: list[SolverRow], instance: Instance, search: Search, failures: list[str]) -> None:
     """Run the solvers of a stage; the first has a head start, which is usually enough."""
-    # Imported here: most plans are proved before any search begins beside another.
     from concurrent.futures import ThreadPoolExecutor, wait
 
     with ThreadPoolExecutor(solvers_beside(len(stage)), thread_name_prefix="memplan-stage") as pool:
@@ -137,7 +136,6 @@ def _run(row: SolverRow, instance: Instance, search: Search, failures: list[str]
 
 
 def _run_engine(row: SolverRow, instance: Instance, search: Search, failures: list[str]) -> None:
-    # Imported here: most problems are solved before any engine runs.
     from memplan.solvers.portfolio.subprocess_solver import EngineError, run_isolated
 
     try:

@@ -223,7 +223,6 @@ class ChildProcess:
 
 def memory_in_use(pid: int) -> int:
     """Return the memory of a process in bytes; 0 if it has none."""
-    # Imported here: engines have no such limit, and need no psutil, which is the service's.
     import psutil
 
     with contextlib.suppress(psutil.Error):

@@ -31,7 +31,6 @@ def most_threads() -> int | None:
     if not text:
         return None
     if not (text.isascii() and text.isdecimal() and int(text) > 0):
-        # Imported here: the command reads this before it imports anything.
         from memplan.planner.errors import OptionError, shown
 
         raise OptionError(f"{SETTING}: must be a number of threads, at least 1, got {shown(text)}")

@@ -10,7 +10,7 @@ import time
 
 import numpy as np
 
-from memplan.planner.errors import InvalidPlanError, OptionError, shown
+from memplan.planner.errors import OptionError, shown
 from memplan.planner.instance.instance import Instance
 from memplan.planner.instance.objective import total_cost
 from memplan.planner.model.buffer_table import column
@@ -129,8 +129,6 @@ def _judged(
         source = instance.source
         cost = total_cost(instance, placements.pool[source], placements.offset[source] // instance.unit)
     plan = to_plan.found(problem, instance, search.proof, placements, planner.name, cost)
-    if violations := verify(problem, plan):
-        raise InvalidPlanError(f"{planner.name}: {violations[0].message}")
     if search.on_progress is not None:
         elapsed_s = time.monotonic() - search.started
         search.on_progress(Progress(elapsed_s, plan.peak, plan.lower_bound or 0, planner.name))

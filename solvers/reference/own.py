@@ -11,13 +11,13 @@ import os
 import sys
 import traceback
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from memplan.planner.errors import InputError, OptionError, shown
-from memplan.planner.fixed import fixed
 from memplan.planner.instance import instance
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
@@ -34,7 +34,7 @@ _SHAPE = "must be a function plan(problem, time_limit_s)"
 EVERYTHING = ANY | frozenset(instance.PLAIN) | frozenset(instance.CONSTRAINTS)
 
 
-@fixed
+@dataclass(frozen=True, eq=False)
 class OwnPlanner(ReferencePlanner):
     """A caller's own planner; `limit_s` is its time in seconds."""
 

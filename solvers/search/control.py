@@ -6,13 +6,12 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from math import inf
 from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 
-from memplan.planner.fixed import fixed
 from memplan.planner.model.buffer_table import I64
 from memplan.solvers.search.meanwhile import polled
 
@@ -85,7 +84,7 @@ def silent(_: Any) -> None:
     """Report to nobody."""
 
 
-@fixed
+@dataclass(frozen=True, slots=True, eq=False)
 class Control:
     """The control of a running call: a question, a solve or a search.
 

@@ -34,10 +34,9 @@ class Search:
     and binds where `deterministic` is set; then no clock may decide anything.
 
     A bound or an "infeasible" is believed when it comes with a witness or from `trusted` code, else when two engines
-    say so: what each of the others claims is kept in `claims`. `offers` keeps the last assignment that was the best for
-    a while, of each solver, for the case that the verifier rejects a better one. `children` end with it. `known` is the
-    bound of live sets, where that was counted already, and `begun` an exact search that goes on, see core/plain.py.
-    `deadline` is a time of the `clock`.
+    say so: what each of the others claims is kept in `claims`. `children` end with it. `known` is the bound of live
+    sets, where that was counted already, and `begun` an exact search that goes on, see core/plain.py. `deadline` is a
+    time of the `clock`.
     """
 
     instance: Instance
@@ -50,7 +49,6 @@ class Search:
     trusted: frozenset[str] = frozenset()
     started: float = field(default_factory=time.monotonic)
     best: Assignment | None = None
-    offers: dict[str, Assignment] = field(default_factory=dict)
     stop_reason: StopReason | None = None
     claims: dict[str, Score | None] = field(default_factory=dict)
     lines: list[str] = field(default_factory=list)
@@ -130,7 +128,7 @@ class Search:
         with self._lock:
             if self.best is not None and (self.best.score <= value or self._is_settled):
                 return False
-            self.best = self.offers[by.split(":")[0]] = Assignment(column(pool), column(offset), value, by)
+            self.best = Assignment(column(pool), column(offset), value, by)
             self._review(by)
         return True
 

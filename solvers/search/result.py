@@ -1,17 +1,17 @@
 """The results of a search: an assignment, its progress, and its outcome."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from memplan.planner.bounds.lower_bound import Bound
-from memplan.planner.fixed import fixed
 from memplan.planner.instance.objective import Score
 from memplan.planner.model.buffer_table import I64
 from memplan.planner.model.plan import Disturbance, Plan, StopReason
 
 
-@fixed
+@dataclass(frozen=True, slots=True, eq=False)
 class Assignment:
     """A pool and an offset (in units) for every buffer of an instance, and the solver that found it."""
 
@@ -21,7 +21,7 @@ class Assignment:
     by: str
 
 
-@fixed
+@dataclass(frozen=True, slots=True, eq=False)
 class SolveResult:
     """The outcome of a solve: a verified plan or an explanation, and its assignment and bound.
 
@@ -64,7 +64,7 @@ class SolveResult:
 class Progress(NamedTuple):
     """The progress of a search: the best peak and the bound, summed over the pools, in bytes.
 
-    `by` names what found the latest of them; `found` is the best result so far, verified, where it is sent along.
+    `by` names what found the latest of them; `found` is the best result so far, where it is sent along.
     """
 
     elapsed_s: float

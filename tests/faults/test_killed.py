@@ -1,12 +1,10 @@
-"""Killed servers, workers and databases, and several processes on one port."""
+"""Killed servers, workers and databases."""
 
 from __future__ import annotations
 
-import contextlib
 import os
 import random
 import signal
-import time
 from collections import Counter
 from pathlib import Path
 
@@ -16,7 +14,7 @@ import pytest
 from lab.soak import soak
 from memplan.solvers.processes.child import ChildProcess
 from tests.support.fault_clients import ENDED, Client, easy, hard
-from tests.support.machines import Machine, answers, machines, request, server, soon
+from tests.support.machines import answers, machines, server, soon
 from tests.support.postgresql import postgresql, why_not
 
 
@@ -72,102 +70,29 @@ def test_if_one_of_two_servers_on_postgresql_is_killed_the_other_completes_all_j
             assert found == {"succeeded": 5}
 
 
-_PROBLEM = {"buffers": [{"id": 1, "size": 8, "start": 0, "end": 2}, {"id": 2, "size": 4, "start": 1, "end": 3}]}
-
-
-def processes(of: Machine) -> list[psutil.Process]:
-    """Return the processes below a server that listen, as it does."""
-    assert of.process is not None
-    return [child for child in psutil.Process(of.process.pid).children(recursive=True) if listens(child)]
-
-
-def listens(process: psutil.Process) -> bool:
-    """Say whether a process lives and accepts connections."""
-    with contextlib.suppress(psutil.NoSuchProcess):
-        return any(each.status == psutil.CONN_LISTEN for each in process.net_connections("inet"))
-    return False
-
-
-def planned(of: Machine) -> float:
-    """Return how many plans all processes have counted."""
-    lines = request("GET", f"{of.url}/metrics").text.splitlines()
-    return sum(float(line.split()[-1]) for line in lines if line.startswith('memplan_requests_total{method="POST"'))
-
-
-def sessions(of: Machine) -> set[int]:
-    """Return the sessions of all processes of a server."""
-    assert of.process is not None
-    return {os.getsid(child.pid) for child in psutil.Process(of.process.pid).children(recursive=True)}
-
-
-def ask(of: Machine) -> int:
-    """Ask for a plan on a separate connection."""
-    return request("POST", f"{of.url}/v1/plan", json=_PROBLEM).status_code
-
-
 @pytest.mark.slow
-def test_two_processes_answer_count_together_and_are_replaced_when_killed(tmp_path: Path) -> None:
-    both = server("server", tmp_path, processes="2", workers="1")
-    with machines(both):
-        soon(lambda: len(processes(both)) == 2, "two are up")
-        first = processes(both)
-        assert sessions(both) == {os.getsid(first[0].ppid())}, "or the niceness of workers would not count"
-        assert [ask(both) for _ in range(10)] == [200] * 10
-        soon(lambda: planned(both) == 10, "a request is counted after its answer is sent")
-        job = request("POST", f"{both.url}/v1/jobs", json=_PROBLEM).json()["id"]
-        soon(lambda: planned(both) == 11, "the job is counted, too")
-        first[0].suspend()
-        time.sleep(1.0)  # meanwhile its parent asks it for a sign of life
-        first[0].kill()
-        soon(lambda: len(processes(both)) == 2 and first[0] not in processes(both), "it is replaced")
-        soon(lambda: answers(f"{both.url}/readyz"), "the others answer")
-        assert [ask(both) for _ in range(4)] == [200] * 4
-        soon(lambda: planned(both) == 15, "what the killed one counted stays counted")
-        url = f"{both.url}/v1/jobs/{job}"
-        soon(lambda: request("GET", url).json()["state"] == "succeeded", "its job ends")
-        left = [*processes(both)]
-        both.kill(signal.SIGTERM)
-        assert not any(process.is_running() and process.status() != "zombie" for process in left)
-
-
-@pytest.mark.slow
-def test_the_process_that_servers_are_forked_from_has_no_secret_and_is_replaced_with_them(tmp_path: Path) -> None:
-    both = server("server", tmp_path, processes="2", workers="0", admin_key="secret" * 8)
-    with machines(both):
-        soon(lambda: len(processes(both)) == 2, "two are up")
-        for _ in range(2):
-            first = processes(both)
-            forks = psutil.Process(first[0].ppid())
-            environments = [each.environ() for each in (forks, *forks.children(recursive=True))]
-            assert all("secret" not in text for environment in environments for text in environment.values())
-            forks.kill()
-            psutil.wait_procs(first, timeout=10.0)
-            assert not any(process.is_running() for process in first)
-            soon(lambda: len(processes(both)) == 2, "they are replaced")
-            soon(lambda: answers(f"{both.url}/readyz"), "they answer")
-
-
-@pytest.mark.slow
-def test_a_server_of_one_process_begins_without_secrets_and_replaces_its_template(tmp_path: Path) -> None:
+def test_what_a_server_starts_has_no_secret_and_a_template_that_is_killed_is_replaced(tmp_path: Path) -> None:
     only = server("server", tmp_path, workers="0", admin_key="secret" * 8)
     with machines(only):
         assert only.process is not None
         process = psutil.Process(only.process.pid)
         [template] = process.children()
-        around = (process, *process.children(recursive=True))
-        assert all("secret" not in text for each in around for text in each.environ().values())
-        assert template.cmdline() == process.cmdline(), "it is forked, and loads nothing"
+        below = process.children(recursive=True)
+        assert all("secret" not in text for each in below for text in each.environ().values())
+        assert {os.getsid(each.pid) for each in below} == {os.getsid(process.pid)}, "or niceness would not count"
         template.kill()
         soon(lambda: answers(f"{only.url}/readyz") and template not in process.children(), "another takes its place")
         assert len(process.children()) == 1
 
 
 @pytest.mark.slow
-def test_server_processes_end_with_their_parent(tmp_path: Path) -> None:
-    both = server("server", tmp_path, processes="2", workers="0")
-    with machines(both):
-        left = processes(both)
-        both.kill(signal.SIGKILL)
+def test_what_a_server_started_ends_with_it(tmp_path: Path) -> None:
+    only = server("server", tmp_path, workers="1")
+    with machines(only):
+        assert only.process is not None
+        left = psutil.Process(only.process.pid).children(recursive=True)
+        assert left
+        only.kill(signal.SIGKILL)
         soon(lambda: not any(process.is_running() for process in left), "they end", 10.0)
 
 

@@ -4,17 +4,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from pydantic import Field
 
 from memplan.api.cli.flags import options_given
-from memplan.api.cli.main import main
-from memplan.moved import MOVED
-from memplan.questions import Command
 from memplan.questions.capability import CapabilityOptions
 from memplan.questions.reading import validated
 
@@ -82,41 +77,3 @@ def test_options_that_are_not_deprecated_give_no_warning(capsys: pytest.CaptureF
     assert validated(Options, {"seed": 4}).seed == 4
     options_given(Options, {"seed": 4})
     assert capsys.readouterr().err == ""
-
-
-def test_modules_that_have_moved_are_found_by_their_older_paths() -> None:
-    for older, path in MOVED.items():
-        said = said_by(f"import {older} as older, {path} as module; print(older is module)")
-        assert "True" in said.splitlines()
-        assert f"DeprecationWarning: {older} is deprecated since 1.1, import {path}" in said
-    assert "ModuleNotFoundError" in said_by(
-        "try:\n import memplan.planner.never\nexcept ImportError as e: print(repr(e))"
-    )
-
-
-def test_a_deprecated_command_of_typer_warns_and_runs(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    class Typer:
-        """As much of typer as memplan uses."""
-
-        def __init__(self, **_settings: bool) -> None:
-            self.functions: list[Callable[..., None]] = []
-
-        def command(self) -> Callable[[Callable[..., None]], None]:
-            return self.functions.append
-
-        def __call__(self, words: list[str], prog_name: str) -> None:
-            self.functions[0](words, prog_name)
-            raise SystemExit(3)
-
-    row = Command("memplan_frob:frob", "Frob a plan.", "Networks")
-    monkeypatch.setitem(sys.modules, "typer", SimpleNamespace(Typer=Typer))
-    monkeypatch.setitem(sys.modules, "memplan_frob", SimpleNamespace(frob=print))
-    monkeypatch.setattr(
-        "memplan.api.cli.commands.extensions", lambda table: {"frob": row} if table == "commands" else {}
-    )
-    assert main(["frob", "plan.json", "--loud"]) == 3
-    said = capsys.readouterr()
-    assert said.err == "memplan: warning: frob: is deprecated as a command of typer, bring a click.Command\n"
-    assert said.out == "['plan.json', '--loud'] memplan frob\n"

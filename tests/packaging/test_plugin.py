@@ -69,7 +69,7 @@ version = "2.0"
 [build-system]
 requires = ["hatchling"]
 build-backend = "hatchling.build"
-[project.entry-points."memplan.planner.foreign"]
+[project.entry-points."memplan.systems"]
 gone = "broken_of_memplan:SYSTEM"
 [project.entry-points."memplan.kinds"]
 at_least = "memplan.planner.extensions:OffsetKind"

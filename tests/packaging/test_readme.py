@@ -75,7 +75,7 @@ def test_its_first_commands_set_up_all_that_they_need_and_test_as_ci_does() -> N
 @pytest.mark.slow
 def test_the_demo_plans_over_http_and_ends(tmp_path: Path) -> None:
     command = [sys.executable, "examples/demo.py", "--folder", str(tmp_path), "--time-limit", "0.5"]
-    small = os.environ | {"MEMPLAN_PROCESSES": "1", "MEMPLAN_WORKERS": "1"}
+    small = os.environ | {"MEMPLAN_WORKERS": "1"}
     done = subprocess.run(command, cwd=ROOT, env=small, capture_output=True, text=True, timeout=120, check=True)
     assert re.search(r"http://127\.0\.0\.1:\d+/", done.stdout)
     for solver in ("auto", "cp-sat", "cbc"):

@@ -146,7 +146,7 @@ def test_a_question_notes_a_first_answer_before_it_has_its_last_one(name: str) -
 def test_an_option_in_a_sentence_is_written_as_each_entrance_has_it() -> None:
     error = OptionError.of("budgets", "needs its dims, as in ", Option("dims", "n=[1]"), ", or ", Option("least", ""))
     assert str(error) == "budgets: needs its dims, as in dims=n=[1], or least"
-    assert error.written(as_flag) == ("budget: needs its dims, as in --dim 'n=[1]', or --least",)
+    assert tuple(error.written(as_flag)) == ("budget: needs its dims, as in --dim 'n=[1]', or --least",)
 
 
 def test_the_manual_is_that_of_the_definitions() -> None:

@@ -73,8 +73,7 @@ def server(name: str, folder: Path, **settings: str) -> Machine:
     return Machine(
         name,
         (_MEMPLAN, "serve", "--port", str(port)),
-        {"MEMPLAN_DATA_FOLDER": str(folder / "data"), "MEMPLAN_PROCESSES": "1"}
-        | {f"MEMPLAN_{key.upper()}": v for key, v in settings.items()},
+        {"MEMPLAN_DATA_FOLDER": str(folder / "data")} | {f"MEMPLAN_{key.upper()}": v for key, v in settings.items()},
         f"http://127.0.0.1:{port}",
         log=folder / f"{name}.log",
     )

@@ -73,7 +73,6 @@ FILES: dict[str, bytes] = {
 
 def broken_files() -> dict[str, bytes]:
     """Return the files of WITH_FILES by their names: halves of what is whole, and others."""
-    # Imported here: few tests read them.
     from memplan.extensions.models.tests import onnx_models
 
     tests = Path(__file__).parents[1]

@@ -24,7 +24,6 @@ def problem(name: str) -> Problem:
 
 def of_library(name: str) -> Path:
     """Return the file of a problem of the library, `reuse/lift_a.json`, unpacked from the archive of its kind."""
-    # Imported here: memplan's own tests are also run without the distributions beside it.
     from memplan.extensions.library.archives import unpack
 
     kind, _, file = name.partition("/")

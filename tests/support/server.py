@@ -16,8 +16,7 @@ import uvicorn
 
 from memplan.api.http.app import create_app
 from memplan.api.http.app_state import Service
-from memplan.api.http.serving.server import listening
-from memplan.api.http.serving.several import config
+from memplan.api.http.serving.server import config, listening
 from memplan.api.settings import Settings
 
 
@@ -62,7 +61,7 @@ def _away_from_home(settings: Settings, folder: Path) -> Settings:
 def _running(settings: Settings) -> Iterator[Running]:
     app = create_app(settings)
     service: Service = app.state.service
-    server = uvicorn.Server(config(app, settings, log=None))
+    server = uvicorn.Server(config(app, log=None))
     listener = listening("127.0.0.1", 0)
     thread = threading.Thread(target=server.run, args=([listener],))
     thread.start()

@@ -13,7 +13,6 @@ from memplan.planner.model.plan import Plan
 
 def plan_picture(call: Invocation, answer: Any, _path: str) -> bytes:
     """Return the picture of a plan."""
-    # Imported here, and below: few plans are drawn.
     from memplan.api.reports.picture import draw
 
     return draw(call.question["problem"], answer)
@@ -35,7 +34,6 @@ def plan_page(call: Invocation, answer: Plan) -> bytes:
 
 def open_page(call: Invocation, answer: Plan) -> None:
     """Open the page of a plan in a browser."""
-    # Imported here: needed only to open a page.
     import tempfile
     import webbrowser
 

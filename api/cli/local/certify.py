@@ -36,7 +36,6 @@ def _finish(call: Invocation, answer: Any) -> Sequence[str]:
     targets = _targets(call) if answer.text else []
     texts = [answer.text]
     if len(targets) > 1:
-        # Imported here: few certificates are for VeriPB.
         from memplan.questions.certify.certify import for_veripb
 
         texts = list(for_veripb(call.question["problem"], answer))
@@ -48,7 +47,6 @@ def _finish(call: Invocation, answer: Any) -> Sequence[str]:
 def certified_plan(call: Invocation, answer: Plan) -> Plan:
     """Write the certificate of a plan, and return the plan with the facts about it."""
     (path, *_) = (path for path in call.outputs if suffix_of(path) == CERTIFICATE)
-    # Imported here: few plans are certified.
     from memplan.questions.certify.certify import certified
 
     with graceful_interrupts() as cancelled:

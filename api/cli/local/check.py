@@ -63,7 +63,6 @@ def _refuse_no_comparison(call: Invocation) -> None:
 def _page(call: Invocation, answer: Any, _path: str) -> bytes | None:
     if answer.plan is None or answer.difference is None:
         return None
-    # Imported here: few differences are shown as pages.
     from memplan.api.reports.views import PlanOf, view
 
     then, problem = call.question["baseline"], call.question["problem"]

@@ -23,7 +23,7 @@ from memplan.api.cli.streams import (
     wants_table,
     write,
 )
-from memplan.planner.errors import FormatError, OptionError, shown
+from memplan.planner.errors import FormatError, OptionError, Sentence, mended, shown
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.sizes import UNLIMITED, named_size
 from memplan.planner.systems import file_readers
@@ -72,7 +72,7 @@ def _tables(data: bytes, folder: Path, of_all: bool) -> Tables:
         content = tomllib.loads(data.decode())
     except (ValueError, RecursionError) as error:
         raise FormatError(f"must be TOML: {error}; as [model.tflite] and budget = '64KiB' below it") from None
-    wrong: list[str] = []
+    wrong: list[Sentence] = []
     tables: dict[Path | None, Mapping[str, Any]] = {None: {}}
     for key, table in content.items():
         is_default, where = key == "default", key if key == "default" else shown(key)
@@ -88,7 +88,7 @@ def _tables(data: bytes, folder: Path, of_all: bool) -> Tables:
     return tables
 
 
-def _flags(table: Mapping[str, Any], where: str, folder: Path, wrong: list[str]) -> dict[str, Any]:
+def _flags(table: Mapping[str, Any], where: str, folder: Path, wrong: list[Sentence]) -> dict[str, Any]:
     """Return a table as command-line values; faults are added to `wrong`."""
     flags: dict[str, Any] = {}
     for key, value in table.items():
@@ -105,7 +105,7 @@ def _flags(table: Mapping[str, Any], where: str, folder: Path, wrong: list[str])
         for text in flags.get("budgets", ()):
             named_size(text, Problem(buffers=()), len(flags["budgets"]), "budgets")
     except OptionError as error:
-        wrong += [f"{where}.{sentence}" for sentence in error.written(as_flag)]
+        wrong += [mended(f"{where}.{rule}", way) for rule, way in error.told(as_flag)]
     return flags
 
 

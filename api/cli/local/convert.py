@@ -75,7 +75,6 @@ def _finish(call: Invocation, answer: Converted) -> Sequence[str]:
 
 def _measured(model: bytes, arena_size: int) -> str:
     """Return the runtime's measurement of a model that was written for it, in an arena of `arena_size` bytes."""
-    # Imported here: few models are written.
     from memplan.planner.foreign.arena import rules_of
 
     rules = rules_of(model)

@@ -9,7 +9,6 @@ from memplan.api.cli.streams import PAGE
 
 
 def _page(call: Invocation, answer: Any, _path: str) -> bytes:
-    # Imported here: few answers are shown as pages.
     from memplan.api.reports.views import view
 
     return view("explain")(call.title(), call.question["problem"], answer)

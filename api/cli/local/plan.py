@@ -111,7 +111,6 @@ def _show(call: Invocation, answer: Any) -> bool:
         if answer.others is not None:
             call.say(*others_lines(answer.others))
     if is_table or (is_terminal(sys.stdout) and not is_quiet):
-        # Imported here: programs that call memplan need no tables for terminals.
         from memplan.api.cli.report import show_plan
 
         completed = call.line.completed if call.reader.problem_of_plan is None else None

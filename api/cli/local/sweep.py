@@ -18,7 +18,6 @@ _COLUMNS = ("status", "cost", "cost_lower_bound", "peak", "lower_bound")
 
 def _page(call: Invocation, answer: Any, _path: str) -> bytes:
     """Return the page of a sweep, with a plan for each point, over the sum of the sizes or the point's number."""
-    # Imported here: few answers are shown as pages.
     from memplan.api.reports.views import ChartAxis, ChartPoint, view
 
     problem: Problem = call.question["problem"]

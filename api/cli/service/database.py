@@ -15,7 +15,6 @@ database = SectionedGroup("database", help="Bring the database of the service to
 @database.command(params=[STORE, Flag("dry_run", is_flag=True, help="Print the statements, and change nothing.")])
 def upgrade(store: str | None, dry_run: bool) -> None:
     """Make the tables, or bring those of an older memplan up to date, as servers and workers do when they start."""
-    # Imported here, because `memplan --help` should not wait for a database's library.
     from memplan.api.settings import read_settings
     from memplan.api.store.database import Database
     from memplan.api.store.errors import StoreError

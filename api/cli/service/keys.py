@@ -83,7 +83,6 @@ def revoke(name: str) -> None:
 
 @contextmanager
 def _kept_keys() -> Iterator[Keys]:
-    # Imported here, because `memplan --help` should not wait for a database's library.
     from memplan.api.settings import read_settings
     from memplan.api.store.errors import StoreError
     from memplan.api.store.store import Store

@@ -60,7 +60,6 @@ def worker(store: str | None, workers: int | None, memory_limit: int | None) -> 
     A worker that stops hands back the jobs that it runs, and other workers continue them from there. The jobs of a
     worker that was killed are taken over as well.
     """
-    # Imported here, because no other command should wait for it.
     from memplan.api.jobs.workers import working
     from memplan.api.logs import log_config
     from memplan.api.settings import read_settings

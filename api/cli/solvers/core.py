@@ -14,7 +14,7 @@ from memplan.files import os_errors_named
 from memplan.planner.errors import OptionError
 from memplan.solvers.core.build import HERE
 
-SOURCES = ("memplan.cpp", "check.cpp", "certify.cpp", "choose.cpp")
+SOURCES = ("memplan.cpp", "search.cpp", "prices.cpp", "check.cpp", "certify.cpp", "choose.cpp")
 HEADER = "memplan.h"
 _INCLUDE = re.compile(r'^#include ([<"])(.+)[>"]\n', re.MULTILINE)
 

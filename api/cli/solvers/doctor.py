@@ -25,7 +25,6 @@ from memplan.solvers.core.tables import REMEDY, Library
 @click.command(cls=SectionedCommand, params=[LIST_FORMAT])
 def solvers(display: str | None) -> None:
     """List the solvers: what is installed, and what each can do."""
-    # Imported here: the doctor looks at what may be broken.
     from memplan.api.reports.solver_facts import solver_facts
 
     facts = solver_facts()

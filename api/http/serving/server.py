@@ -9,9 +9,8 @@ import threading
 import time
 from contextlib import suppress
 from ipaddress import ip_address
+from typing import TYPE_CHECKING, Any
 
-from memplan.api.http.serving.bare import fork_template
-from memplan.api.http.serving.several import config, serve_by_several, take_all_descriptors
 from memplan.api.logs import log_config
 from memplan.api.settings import Settings, read_settings, unknown_names
 from memplan.api.store.errors import StoreError
@@ -19,6 +18,13 @@ from memplan.api.store.store import PATIENCE_S, Store
 from memplan.planner.errors import OptionError, shown
 from memplan.solvers.processes.harden import keep_to_itself
 
+if TYPE_CHECKING:
+    import uvicorn
+
+_LAST_ANSWERS_S = 5
+_ACCEPTED_AT_ONCE = 128
+_IDLE_S = 75
+"""The seconds that an idle connection stays open: more than the timeout of a proxy in front."""
 _KEEPALIVE = {"TCP_KEEPIDLE": 15, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 3, "TCP_USER_TIMEOUT": 30_000}
 """Socket options that end connections of vanished clients and of clients that do not read; s, s, -, ms."""
 _LOG = logging.getLogger("memplan")
@@ -29,11 +35,10 @@ def serve(host: str, port: int, without_keys: bool = False) -> None:
 
     Raises OptionError, also if the store is unusable, or if keys are required but none exists.
     """
-    fork_template()
     settings = read_settings()
     if settings.has_secrets:
         keep_to_itself()
-    take_all_descriptors()
+    _take_all_descriptors()
     log = log_config(settings.log_format)
     logging.config.dictConfig(log)
     for name in unknown_names(os.environ):
@@ -42,15 +47,41 @@ def serve(host: str, port: int, without_keys: bool = False) -> None:
         settings = decided(settings, listener, without_keys)
         _check_store(settings)
         threading.Thread(target=_log_when_listening, args=(listener,), daemon=True).start()
-        if settings.processes > 1:
-            serve_by_several(settings, listener, log)
-            return
-        # Imported here: the parent of several server processes answers no requests itself.
         import uvicorn
 
         from memplan.api.http.app import create_app
 
-        uvicorn.Server(config(create_app(settings), settings, log)).run([listener])
+        uvicorn.Server(config(create_app(settings), log)).run([listener])
+
+
+def config(app: Any, log: dict[str, Any] | None) -> uvicorn.Config:
+    """Return the uvicorn settings for an app."""
+    import uvicorn
+
+    from memplan.api.http.serving.connections import Connection, most_connections
+
+    return uvicorn.Config(
+        app,
+        http=Connection,
+        ws="none",
+        log_config=log,
+        log_level="warning",
+        access_log=False,  # the app logs more itself, and less of what callers send
+        server_header=False,
+        proxy_headers=False,
+        limit_concurrency=most_connections(),
+        timeout_keep_alive=_IDLE_S,
+        timeout_graceful_shutdown=_LAST_ANSWERS_S,
+        backlog=_ACCEPTED_AT_ONCE,
+    )
+
+
+def _take_all_descriptors() -> None:
+    """Raise the limit of descriptors for this process and its children as far as the system allows."""
+    import resource
+
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 def _log_when_listening(listener: socket.socket) -> None:

@@ -23,7 +23,7 @@ from memplan.planner.instance.contents import traffic_unit
 from memplan.planner.instance.objective import Score, score
 from memplan.planner.model.buffer_table import I64, column
 from memplan.planner.model.plan import Plan, ProofKind, Status, StopReason
-from memplan.solvers.core.plain_check import violations_of
+from memplan.planner.verify.verifier import verify
 from memplan.solvers.portfolio.warm_start import assignment_of
 from memplan.solvers.search import to_plan
 from memplan.solvers.search.result import Assignment, SolveResult
@@ -185,7 +185,7 @@ def result_of(known: CachedPlan, compiled: CompiledProblem) -> SolveResult | Non
     elif known.total > bound.total:
         bound = bound._replace(total=known.total)
     plan = of_assignment(compiled.problem, compiled.instance, assignment, bound)
-    if violations := violations_of(compiled.problem, plan):
+    if violations := verify(compiled.problem, plan):
         _LOG.error("a cached plan did not pass the verifier: %s", violations[0].rule)
         return None
     return SolveResult(plan, assignment, bound)

@@ -9,10 +9,8 @@ import time
 from collections import OrderedDict
 from dataclasses import dataclass
 
-WRITTEN = "WRITTEN_PLANS"
-"""The environment variable with the file of shared plans, for server processes."""
-WRITTEN_BYTES = 32 * 2**20
-"""The memory for written plans in bytes, of one process or of all processes of a server."""
+_MOST_BYTES = 32 * 2**20
+"""The memory for written plans in bytes."""
 _TIME = b',"wall_time_s":'
 _ENTRY_BYTES = 600
 """The memory of an entry beside its answer, in bytes."""
@@ -41,7 +39,7 @@ def parted(content: bytes, status: str) -> WrittenPlan | None:
 class WrittenPlans:
     """The most recent plans of a process by request digest, within a limit of memory. For one event loop."""
 
-    def __init__(self, most_bytes: int) -> None:
+    def __init__(self, most_bytes: int = _MOST_BYTES) -> None:
         self._most, self._held = most_bytes, 0
         self._plans: OrderedDict[bytes, WrittenPlan] = OrderedDict()
 

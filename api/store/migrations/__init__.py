@@ -73,7 +73,6 @@ def statements(connection: Connection) -> str:
 
 def _upgrade(connection: Connection, before: int, written: IO[str] | None = None) -> None:
     """Run the revisions after one, or write their statements instead."""
-    # Imported here: most databases are of this version, and a start should not wait for what changes others.
     from alembic import command
     from alembic.config import Config
 

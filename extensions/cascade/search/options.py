@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from memplan.planner.errors import broken, shown
+from memplan.planner.errors import ONE_OF_THEM, broken, mended, shown
 from memplan.planner.model.rows import MAX_BYTES, Bytes, Name, as_tuple
 from memplan.planner.model.sizes import MacsRatio, parse_size, refuse
 from memplan.questions.capability import CapabilityOptions, Seconds
@@ -213,7 +213,8 @@ class CascadeOptions(CapabilityOptions):
             if not 0 <= size <= MAX_BYTES:
                 wrong.append((("pools",), f"{name} must have from 0 to {MAX_BYTES} bytes, got {size}"))
         if self.pools and self.is_sliding:
-            wrong.append((("pools",), "must not be given beside sliding, which knows one memory"))
+            rule = "must not be given beside sliding, which knows one memory"
+            wrong.append((("pools",), mended(rule, ONE_OF_THEM)))
         if wrong:
             broken(*wrong)
         if self.sweep:

@@ -47,7 +47,7 @@ def machine_of(fields: object) -> dict[str, Any] | None:
 def _target_of(value: object) -> Target:
     machine = machine_of(value) or value
     if not isinstance(machine, dict) or "memories" not in machine:
-        is_work = isinstance(machine, dict) and machine.keys() & {"ops", "op_types", "buffers"}
+        is_work = isinstance(machine, dict) and machine.keys() & {"ops", "buffers"}
         raise ProblemError(
             "target: must be a machine, which has memories, links and an engine, such as those of"
             f" examples/schedules, got {'what is to be scheduled' if is_work else shown(value)}"

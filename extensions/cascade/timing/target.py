@@ -70,8 +70,7 @@ class Target(Value):
     """A machine: a fast memory, then slower ones, the links between neighbours, and an engine.
 
     Networks may have three memories: what lies in the last one goes through the second one. What a step retains stays
-    for the next one, or until its last reader where `residency` is several steps. Where it `rolls`, what a step makes
-    and reads may keep in a slot what the next tile needs again; else that is made again.
+    for the next one, or until its last reader where `residency` is several steps.
     """
 
     name: Name | None = None
@@ -79,7 +78,6 @@ class Target(Value):
     links: Annotated[tuple[Link, ...], BeforeValidator(as_tuple)]
     engine: Engine
     residency: Literal["one step", "several steps"] = "one step"
-    rolls: bool = False
 
     @model_validator(mode="after")
     def _has_memories(self) -> Target:

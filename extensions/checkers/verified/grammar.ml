@@ -43,7 +43,7 @@ let fields spec required = function
       List.iter (fun (name, v) -> match List.assoc_opt name spec with
         | Some kind -> need (is_right name kind.[0] v || (v = Null && String.length kind > 1)) ("a wrong value of " ^
           name)
-        | None when name = "reuse" -> wrong "reuse: prices of shared bytes are for check.c and check.py, not proved here"
+        | None when name = "reuse" -> wrong "reuse: prices of shared bytes are for check.py, not proved here"
         | None -> wrong ("a field that is not known: " ^ name)) l;
       List.iter (fun name -> need (has v name) ("a field is missing: " ^ name)) required
   | _ -> wrong "an object was expected"

@@ -11,7 +11,7 @@ from typing import Literal
 
 from memplan.extensions.models.executorch.system import is_executorch
 from memplan.extensions.models.flatbuffer import Table
-from memplan.planner.errors import FormatError, shown
+from memplan.planner.errors import CUT_OFF, OTHER_KIND, FormatError, shown
 from memplan.planner.foreign.imported import element_count
 
 Kind = Literal["kernel", "delegate", "move", "jump", "free"]
@@ -78,10 +78,11 @@ class Method:
 def read_methods(data: bytes) -> tuple[Method, ...]:
     """Read a program; raises FormatError with the location and the rule."""
     if not is_executorch(data):
-        raise FormatError(f"program: must have an identifier at byte 4, ET12 or another ET, got {shown(data[4:8])}")
+        rule = "program: must have an identifier at byte 4, ET12 or another ET"
+        raise FormatError(f"{rule}, got {shown(data[4:8])}", way=OTHER_KIND)
     plans = list(Table.root(data, "program").tables(1, "execution_plan"))
     if not plans:
-        raise FormatError("program.execution_plan: must not be empty")
+        raise FormatError("program.execution_plan: must not be empty", way=CUT_OFF)
     return tuple(map(_method, plans))
 
 

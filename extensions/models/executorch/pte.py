@@ -37,7 +37,8 @@ def write_pte(layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
     """
     data = layout.model
     if data is None or not is_executorch(data):
-        raise FormatError("problem: must be the program, a .pte file, for pte")
+        way = "give the file that the plan was made of, with that ending"
+        raise FormatError("problem: must be the program, a .pte file, for pte", way=way)
     methods = read_methods(data)
     number = next((k for k, method in enumerate(methods) if method.name == FIRST), 0)
     method = methods[number]

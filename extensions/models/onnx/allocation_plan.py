@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from memplan.extensions.models.onnx.loading import load
 from memplan.extensions.models.onnx.model import graphs_of, subgraphs
 from memplan.extensions.models.onnx.values import GraphNames, Values
-from memplan.planner.errors import FormatError, shown
+from memplan.planner.errors import CUT_OFF, FormatError, shown
 from memplan.planner.foreign.draft import MOST_USES, OperationsDraft
 from memplan.planner.foreign.imported import Imported, plan_of
 from memplan.planner.foreign.model_options import ModelOptions
@@ -222,7 +222,8 @@ class _Program:
         for name in sorted(homes, key=lambda name: self.writer.get(name, -1)):
             writer = self.writer.get(name)
             if writer is None and name not in self.inputs:
-                raise FormatError(f"value {shown(name)}: must be an input or written by a node of the streams")
+                rule = f"value {shown(name)}: must be an input or written by a node of the streams"
+                raise FormatError(rule, way=CUT_OFF)
             steps = [*([] if writer is None else [writer]), *self.readers.get(name, ())]
             end = len(self.order) + 1 if name in self.outputs else max(steps, default=-1) + 1
             value = _Value(name, self.size(name), writer, steps, end)

@@ -45,7 +45,6 @@ def load(data: bytes, options: ModelOptions) -> OnnxModel:
     numbers = next((each.numbers for each in options.dims.values() if isinstance(each, SymbolicNumber)), None)
     give_sizes(model.graph, [value for graph in graphs_of(model.graph) for value in _values(graph)], options, numbers)
     if numbers is not None:
-        # Imported here: few models are read for all values.
         from memplan.extensions.models.onnx.symbolic_shapes import SymbolicShapes
 
         model = inliner.inline_local_functions(model) if model.functions else model
@@ -183,7 +182,8 @@ def give_sizes(
                 dim.dim_value = size
     if unknown := [name for name in fixed_sizes if name not in named]:
         names = ", ".join(sorted(named - {""})[:MAX_SHOWN]) or "none"
-        raise OptionError.of("dims", f"must be a dimension that the model names ({names}), got {shown(unknown[0])}")
+        rule = f"must be a dimension that the model names ({names}), got {shown(unknown[0])}"
+        raise OptionError.of("dims", rule, way="leave it out" if names == "none" else None)
     constants = {tensor.name for tensor in graph.initializer}
     inputs = {value.name: value for value in graph.input if value.name not in constants}
     for name, sizes in options.dims.items():

@@ -24,7 +24,7 @@ from tests.support import networks
 ROOT = Path(__file__).parents[3]
 MODELS = ROOT / "tests" / "models"
 ADVISED = re.compile(r"`memplan ([a-z-]+)([^`]*)`")
-PRODUCT = ("planner", "solvers", "systems", "capabilities", "api")
+PRODUCT = ("planner", "solvers", "questions", "api", "extensions")
 
 TWO = json.dumps(
     {

@@ -14,7 +14,7 @@ from functools import cached_property
 
 from memplan.extensions.models.flatbuffer import Table
 from memplan.extensions.models.tflite.system import is_tflite
-from memplan.planner.errors import FormatError, shown
+from memplan.planner.errors import CUT_OFF, OTHER_KIND, FormatError, shown
 from memplan.planner.foreign.vocabulary import types_by_number
 from memplan.planner.operations.graph_facts import bits_of
 
@@ -170,14 +170,14 @@ class Model:
 def read_model(data: bytes) -> Model:
     """Read a model; raises FormatError with the location and the rule."""
     if not is_tflite(data):
-        raise FormatError(f"model: must have the identifier TFL3 at byte 4, got {shown(data[4:8])}")
+        raise FormatError(f"model: must have the identifier TFL3 at byte 4, got {shown(data[4:8])}", way=OTHER_KIND)
     root = Table.root(data, "model")
     buffers = list(root.tables(4, "buffers"))
     has_content = [_has_content(buffer) for buffer in buffers]
     codes = [_operator_name(code) for code in root.tables(1, "operator_codes")]
     graphs = list(root.tables(2, "subgraphs"))
     if not graphs:
-        raise FormatError("model.subgraphs: must not be empty")
+        raise FormatError("model.subgraphs: must not be empty", way=CUT_OFF)
     names = _Names(graphs)
     return Model(
         tuple(_subgraph(graph, i, names, codes, has_content, len(graphs)) for i, graph in enumerate(graphs)),

@@ -43,7 +43,8 @@ def write_tflm(layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
     Raises FormatError for what is no TensorFlow Lite model, and for offsets that TFLite Micro cannot have.
     """
     if layout.model is None or not is_tflite(layout.model):
-        raise FormatError("problem: must be the model, a .tflite file, for tflite")
+        way = "give the file that the plan was made of, with that ending"
+        raise FormatError("problem: must be the model, a .tflite file, for tflite", way=way)
     model = replace(read_model(layout.model), scratch=layout.scratch)
     for graph in model.subgraphs[1:]:
         if variable := next((tensor for tensor in graph.tensors if tensor.is_variable), None):

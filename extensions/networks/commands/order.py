@@ -40,7 +40,6 @@ def refuse_no_model(call: Invocation) -> None:
             continue
         if call.reader.imported is None:
             raise OptionError(f"output: must be no model, got {shown(path)}: a graph or a program was read")
-        # Imported here, and below: few models are written.
         from memplan.extensions.cascade.writing import refuse_other_format
 
         refuse_other_format(call.reader, path)
@@ -61,7 +60,6 @@ def _has_plan(call: Invocation, answer: Any, path: str) -> bool:
 
 
 def _page(call: Invocation, answer: Any, path: str) -> bytes | None:
-    # Imported here: few orders are shown as pages.
     from memplan.api.reports.views import view
 
     title = call.title(answer.name)

@@ -63,9 +63,8 @@ def reorder(data: bytes, name: str, control: Control, options: ModelOptions | No
     if "ops" in fields:
         return Reordered(order_and_place(read_graph(data), control, goal="placed"))
     if "functions" not in fields:
-        raise OptionError(
-            "order: best must be given for a model, operations or a graph of them, got a file that has no operations"
-        )
+        rule = "order: best must be given for a model, operations or a graph of them"
+        raise OptionError(f"{rule}, got a file that has no operations", way="leave it out")
     return reorder_program(read_operations_field(fields), control)
 
 

@@ -15,7 +15,7 @@ const NAMES = 24;
 const LEFT_OUT = new Set(["problem", "planned", "plan", "places", "regions", "ranges", "pieces", "offsets", "slots", "text", "sha256", "files", "curves",
   "difference", "graph", "names", "options", "version", "problem_hash", "ids", "lifetimes", "sizes", "size_of", "programs", "stairs", "stairs_of_any_plan",
   "sources", "order", "findings", "events", "exhausted", "tensors", "operations", "subgraphs", "granularities", "traversal_orders", "tensors_to_retain",
-  "subgraph_latencies", "subgraph_traffic", "link_busy", "written_over", "conventions", "claims", "wall_time_s", "witness", "name", "is_exhausted",
+  "subgraph_latencies", "subgraph_traffic", "link_busy", "written_over", "conventions", "claims", "wall_time_s", "witness", "name",
   "combinations"]);
 /** The fields that are bytes, or times where they say so. */
 const BYTES = new RegExp("^(?!.*_of_time)(.*_)?(bytes|peaks?|size|used|live|bound|capacity|needed|gain|traffic|idle|reserved|budget|grow|shrunk|dropped|"

@@ -6,7 +6,7 @@ import { readCsv } from "./from_csv.js";
 /** @typedef {{problem: any, plan: any, schedule?: any}} Found  what a file holds; null for what it does not */
 
 /** The command for a file, by a field that only such files have. @type {Record<string, string>} */
-const COMMANDS = { ops: "order FILE or memplan cascade FILE", widths: "schedule FILE", memories: "schedule GRAPH --target FILE", symbols: "shapes FILE",
+const COMMANDS = { ops: "order FILE or memplan cascade FILE", memories: "schedule GRAPH --target FILE", symbols: "shapes FILE",
   functions: "plan FILE", models: "plan FILE" };
 
 /**

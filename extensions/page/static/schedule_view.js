@@ -13,8 +13,8 @@ const LISTED = 400;
 const DRAWN = 6000;
 const LEFT = 84;
 const KINDS = {
-  retained: "stays for later steps", input: "loaded", constants: "loaded constants", output: "made", ring: "kept in the step", roll: "kept in the step",
-  accumulator: "sums", sums: "sums", workspace: "working memory",
+  retained: "stays for later steps", input: "loaded", constants: "loaded constants", output: "made", ring: "kept in the step", sums: "sums",
+  workspace: "working memory",
 };
 
 /** @typedef {{kind: string, tensor: number, size: number, start: number, end: number, offset: number}} Slot */
@@ -54,7 +54,7 @@ export function openSchedule(element, { answer, title }) {
       byTime = !byTime;
       draw();
     } }), "steps as wide as they take"), ...savers(() => picture.firstElementChild, title),
-    ...known.map((kind) => sample(kind, `${kind}: ${KINDS[/** @type {"roll"} */ (kind)]}`)),
+    ...known.map((kind) => sample(kind, `${kind}: ${KINDS[/** @type {"ring"} */ (kind)]}`)),
     answer.link_busy?.some((/** @type {number} */ share) => share > 0.999) && sample("full", "the step waits for the link")),
     picture, said,
     answer.slots.length > DRAWN && h("p", { class: "quiet" }, `The largest ${countText(DRAWN)} of ${countText(answer.slots.length)} slots are drawn.`),

@@ -247,9 +247,11 @@ def test_problems_and_plans_are_dropped_on_a_file_page(opened: Any) -> None:
 
 
 def test_a_schedule_is_drawn_from_its_page_and_from_its_answer_dropped(opened: Any, tmp_path: Path) -> None:
-    attention = Path(__file__).parents[3] / "examples" / "schedules" / "attention.json"
+    examples = Path(__file__).parents[3] / "examples"
+    asked = ["schedule", str(examples / "networks" / "mobilenet_v1.json")]
+    asked += ["--target", str(examples / "schedules" / "gap8_like.json"), "--time-limit", "2"]
     answer, page = tmp_path / "answer.json", tmp_path / "schedule.html"
-    assert main(["schedule", str(attention), "-o", str(answer), "-o", str(page)]) == 0
+    assert main([*asked, "-o", str(answer), "-o", str(page)]) == 0
     found = json.loads(answer.read_text())
     assert len(found["link_busy"]) == len(found["subgraph_traffic"]) == len(found["subgraphs"])
     assert sum(found["subgraph_traffic"]) == found["traffic"]

@@ -9,7 +9,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from memplan.extensions.shapes.symbols.reading import MOST_CHARACTERS
 from memplan.extensions.shapes.symbols.space import SymbolRange, Values
-from memplan.planner.errors import Location, broken, shown
+from memplan.planner.errors import Break, broken, buffer_named, shown
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.problem_fields import Pair
 from memplan.planner.model.rows import Alignment, Bytes, Id, Name, Time, Value, as_tuple
@@ -65,7 +65,7 @@ class SymbolicProblem(Value):
 
     @model_validator(mode="after")
     def _names_are_names(self) -> SymbolicProblem:
-        breaks: list[tuple[Location, str]] = []
+        breaks: list[Break] = []
         if len(self.symbols) > MOST_SYMBOLS:
             breaks.append((("symbols",), f"must be at most {MOST_SYMBOLS}, got {len(self.symbols)}"))
         for name in self.symbols:
@@ -74,8 +74,7 @@ class SymbolicProblem(Value):
         names = {buffer.id for buffer in self.buffers}
         for i, tensor in enumerate(self.tensors):
             if tensor.buffer is not None and tensor.buffer not in names:
-                rule = f"must be the id of a buffer, got {shown(tensor.buffer)}"
-                breaks.append((("tensors", i, "buffer"), rule))
+                breaks.append((("tensors", i, "buffer"), buffer_named(tensor.buffer)))
         if breaks:
             broken(*breaks)
         self.without_sizes()

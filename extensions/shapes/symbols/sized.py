@@ -16,7 +16,7 @@ from memplan.extensions.shapes.symbols.polynomials import Key, Polynomial, key, 
 from memplan.extensions.shapes.symbols.problem import SymbolicProblem, where
 from memplan.extensions.shapes.symbols.reading import read
 from memplan.extensions.shapes.symbols.space import Space, Values
-from memplan.planner.errors import ProblemError, shown
+from memplan.planner.errors import ONE_OF_THEM, ProblemError, Sentence, mended, shown
 from memplan.planner.model.rows import MAX_BYTES
 
 Rows = NDArray[np.int64]
@@ -123,7 +123,7 @@ class _Reader:
         self.problem, self.space = problem, Space.of(problem.symbols)
         self.rows = list(enumerate(problem.buffers))
         self.forms: list[Polynomial] = []
-        self.wrong: list[str] = []
+        self.wrong: list[Sentence] = []
         self._by_text: dict[int | str, tuple[Polynomial, int]] = {}
         self._by_key: dict[Key, int] = {}
 
@@ -158,9 +158,8 @@ class _Reader:
                     rule = f"must be shown to end inside {shown(row.alias_of)}, of {shown(upper.size)} bytes"
                     self.wrong.append(f"buffers[{i}].alias_offset: {rule}, got {shown(row.alias_offset or 0)}")
                 if row.offset is not None:
-                    self.wrong.append(
-                        f"buffers[{i}].offset: must not be given beside alias_of, got {shown(row.offset)}"
-                    )
+                    rule = f"buffers[{i}].offset: must not be given beside alias_of, got {shown(row.offset)}"
+                    self.wrong.append(mended(rule, ONE_OF_THEM))
         for i, (at, distance) in ways.items():
             while at in ways:
                 at, further = ways[at]

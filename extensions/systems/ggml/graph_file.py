@@ -12,7 +12,7 @@ from pydantic import BeforeValidator, Field, ValidationError
 from pydantic_core import from_json
 
 from memplan.extensions.shapes.symbols.space import SymbolRange
-from memplan.planner.errors import FormatError, sentences, shown
+from memplan.planner.errors import CUT_OFF, FormatError, behind, sentences, shown
 from memplan.planner.model.rows import MAX_BYTES, Alignment, Bytes, Name, WireValue, as_tuple
 
 _CONFIRMING = 1
@@ -126,9 +126,10 @@ def _row(number: int, line: bytes) -> WireValue:
             raise FormatError(f"line {number}: must be an object with one of {', '.join(_KINDS)}, got {shown(value)}")
         return kind.model_validate(value)
     except ValidationError as error:
-        raise FormatError(*(f"line {number}: {sentence}" for sentence in sentences(error))) from error
+        raise FormatError(*(behind(f"line {number}: ", sentence) for sentence in sentences(error))) from error
     except ValueError as error:
-        raise FormatError(f"line {number}: must be JSON: {error}") from error
+        way = CUT_OFF if "EOF" in str(error) else None  # the parser's own words
+        raise FormatError(f"line {number}: must be JSON: {error}", way=way) from error
 
 
 def _add(graph: GgmlGraph, row: WireValue, number: int) -> None:

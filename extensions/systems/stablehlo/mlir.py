@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
-from memplan.planner.errors import FormatError
+from memplan.planner.errors import CUT_OFF, FormatError
 
 # A text that nothing closes is one to its end: else each quote in it would be tried for a beginning.
 COMMENT = re.compile(r'("(?:[^"\\\n]|\\.)*"?)|//[^\n]*')
@@ -79,7 +79,7 @@ class Statements:
                     self.depth -= 1
                     return statements
         if ending:
-            raise FormatError("must close each brace that is open, got the end of the text")
+            raise FormatError("must close each brace that is open, got the end of the text", way=CUT_OFF)
         if block_text := "".join([*pieces, text[self.at :]]).strip():
             statements.append(Statement(block_text, start, regions))
         return statements

@@ -74,7 +74,8 @@ def read(data: bytes, options: ModelOptions) -> Imported:
     values = [name[1:] for name, kind in main.arguments.items() if not kind.shape and kind.has_few_numbers]
     if unknown := [name for name in options.dims if name not in opened.symbols and name not in values]:
         names = ", ".join([*opened.symbols, *values][:MAX_SHOWN]) or "none"
-        raise OptionError.of("dims", f"must be a dimension that the program names ({names}), got {shown(unknown[0])}")
+        rule = f"must be a dimension that the program names ({names}), got {shown(unknown[0])}"
+        raise OptionError.of("dims", rule, way=None if opened.symbols or values else "leave it out")
     sizes = opened.sizes(options.sizes) | {name: options.sizes[name] for name in values if name in options.dims}
     unknown_values = dict.fromkeys((name for name in values if name not in options.dims), 1)
 

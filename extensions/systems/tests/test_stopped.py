@@ -13,6 +13,7 @@ from packages.tile.tests.small_schedules import drawn_schedule
 
 from lab import stops
 from lab.stops import HERE, Tally, contradicted, drawn, stopped_here
+from lab.support.drawn_calls import drawn_inputs
 from memplan.extensions.systems.tests import stopping
 from memplan.extensions.systems.tests.stopping import Asks, stopped
 from memplan.questions.capability.registry import CAPABILITIES
@@ -34,7 +35,7 @@ def bodies(name: str) -> Iterator[dict[str, Any]]:
     if name in ("plan", "explain", "certify"):
         drawn = [{"problem": json.loads(row.model_dump_json())} for k in seeds(2) for row in small_problems(k, 1, 7)]
     if name == "schedule":
-        drawn = [{"problem": json.loads(drawn_schedule(k).model_dump_json())} for k in seeds(2)]
+        drawn = [drawn_inputs(random.Random(k), name, 60)[0] for k in seeds(2)]
     for way in WAYS.get(name, [{}]):
         for change in ({}, *drawn):
             yield {**example, **change, "options": {**example.get("options", {}), **way, "time_limit_s": 2}}

@@ -11,7 +11,7 @@ from functools import cached_property
 
 from pydantic import ValidationError
 
-from memplan.planner.errors import MAX_SHOWN, FormatError, OptionError, shown
+from memplan.planner.errors import CUT_OFF, MAX_SHOWN, FormatError, OptionError, shown
 from memplan.planner.foreign.imported import OpenSizesError, sized
 from memplan.planner.model.rows import MAX_BYTES
 from memplan.planner.operations.operations import DeclaredBuffer
@@ -161,7 +161,8 @@ def module_of(data: bytes) -> ast.Module:
         with warnings.catch_warnings(action="ignore"):  # of the text's odd literals
             return ast.parse(data.decode())
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise FormatError(f"must be TVMScript: {shown(str(error) or type(error).__name__)}") from None
+        way = CUT_OFF if "was never closed" in str(error) else None  # Python's own words
+        raise FormatError(f"must be TVMScript: {shown(str(error) or type(error).__name__)}", way=way) from None
 
 
 def _functions(module: ast.Module) -> dict[str, ast.FunctionDef]:

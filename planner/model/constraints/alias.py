@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memplan.planner.errors import shown
+from memplan.planner.errors import buffer_named, shown
 from memplan.planner.model.constraints.kept import Breaks, in_cycles
 from memplan.planner.model.problem_fields import ProblemFields
 
@@ -11,7 +11,7 @@ def unknown_names(problem: ProblemFields) -> Breaks:
     """Yield aliases whose target is not a buffer."""
     for i, (name, _) in problem.buffers.aliases.items():
         if name not in problem.index:
-            yield ("buffers", i, "alias_of"), f"must be the id of a buffer, got {shown(name)}"
+            yield ("buffers", i, "alias_of"), buffer_named(name)
 
 
 def contradictions(problem: ProblemFields) -> Breaks:

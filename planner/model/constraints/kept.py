@@ -1,19 +1,19 @@
 """The buffers that an instance keeps, in the form in which constraint kinds read them."""
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
 
-from memplan.planner.errors import Location, shown
-from memplan.planner.fixed import fixed
+from memplan.planner.errors import Break, Location, buffer_named, shown
 from memplan.planner.model.buffer_table import I64, Bool, column, frozen
 from memplan.planner.model.columns import each_once
 from memplan.planner.model.problem_fields import ProblemFields
 
 Id = int | str
-Breaks = Iterator[tuple[Location, str]]
+Breaks = Iterator[Break]
 """Broken rules of a problem: (where, sentence)."""
 
 
@@ -34,7 +34,7 @@ class OffsetRule(NamedTuple):
     page: int = 0
 
 
-@fixed
+@dataclass(frozen=True, slots=True, eq=False)
 class KeptBuffers:
     """The `n` buffers of some bytes that are no alias, at `source` in the problem, in its order.
 
@@ -98,7 +98,7 @@ def unknown_ids(problem: ProblemFields, places: Iterable[tuple[Location, tuple[I
     for place, ids in places:
         for side, name in enumerate(ids):
             if name not in problem.index:
-                yield (*place, side), f"must be the id of a buffer, got {shown(name)}"
+                yield (*place, side), buffer_named(name)
 
 
 def tied_in_entries(problem: ProblemFields, field: str) -> Breaks:

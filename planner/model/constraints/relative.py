@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from memplan.planner.errors import shown
+from memplan.planner.errors import buffer_named, shown
 from memplan.planner.model.constraints.kept import Breaks, KeptBuffers, in_cycles, meeting
 from memplan.planner.model.finding import Finding
 from memplan.planner.model.problem_fields import ProblemFields
@@ -21,7 +21,7 @@ def unknown_names(problem: ProblemFields) -> Breaks:
     """Yield buffers relative to an unknown buffer."""
     for i, (name, _) in problem.buffers.rules["relative"].items():
         if name not in problem.index:
-            yield ("buffers", i, "relative", "to"), f"must be the id of a buffer, got {shown(name)}"
+            yield ("buffers", i, "relative", "to"), buffer_named(name)
 
 
 def contradictions(problem: ProblemFields) -> Breaks:

@@ -17,6 +17,7 @@ from memplan.solvers.heuristics.ejection import FEATURES, Ejector, conflicting
 from memplan.solvers.portfolio import registry
 from memplan.solvers.portfolio.one_search import OneSearch
 from memplan.solvers.portfolio.options import SolveOptions
+from memplan.solvers.portfolio.solve import verified
 from memplan.solvers.search.control import Control
 
 Answer = Literal["fits", "no", "open"]
@@ -92,7 +93,8 @@ class Queries:
             time_limit_s=limit_s, solver="auto", accept="fit", seed=0, deterministic=self.control.counts_work
         )
         control = Control(cancelled=self.control.cancelled)
-        return OneSearch(problem, options, control, start=start, is_quick=is_quick, instance=instance).finish().plan
+        search = OneSearch(problem, options, control, start=start, is_quick=is_quick, instance=instance)
+        return verified(problem, search.finish().plan)
 
     def _mended(self, problem: Problem, instance: Instance) -> Plan | None:
         """Return a verified plan made from the last one by ejection; None if that takes too long."""

@@ -24,7 +24,7 @@ from memplan.planner.verify.verifier import verify
 from memplan.questions.plan.replanning.fewest_moves import MOST_BUFFERS, EngineLimit, fewest_moves
 from memplan.questions.plan.replanning.old_places import Least, OldPlaces, old_places
 from memplan.questions.plan.replanning.questions import ends_for, limited, pinned, read_eps
-from memplan.solvers.formulation.equal_use import EqualPools, checked
+from memplan.solvers.formulation.equal_use import EqualPools
 from memplan.solvers.heuristics.ejection import ENDLESS, FEATURES, Ejector, Places, conflicting
 from memplan.solvers.portfolio.one_search import HARD_STOP, SOONEST_S, OneSearch
 from memplan.solvers.portfolio.options import SolveOptions
@@ -75,7 +75,7 @@ def replan(
         pools = EqualPools(problem)
         one = replan(pools.as_one, pools.start(old_plan), eps=eps, least=least, options=chosen, control=control)
         one = one.model_copy(update={"kept": pools.kept(one.kept, old_plan)})
-        return checked(problem, pools.plan(one)).model_copy(update=findings)
+        return pools.plan(one).model_copy(update=findings)
     is_free = chosen.deterministic and not control.has_deadline
     limit_s = max(SOONEST_S, HARD_STOP * chosen.time_limit_s) if is_free else chosen.time_limit_s
     deadline = control.deadline if control.has_deadline else Deadline.after(limit_s)

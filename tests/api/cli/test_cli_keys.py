@@ -170,5 +170,5 @@ def test_a_server_with_keys_requires_one_and_shuts_down_in_order() -> None:
 
 
 def test_a_server_runs_without_keys_on_request() -> None:
-    with serving("--without-keys", MEMPLAN_PROCESSES="1") as (port, _):
+    with serving("--without-keys") as (port, _):
         assert httpx.get(f"http://127.0.0.1{port}/v1/solvers", trust_env=False).status_code == 200

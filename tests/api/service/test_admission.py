@@ -1,4 +1,4 @@
-"""The order in which callers are admitted, by the admission queue of one process and of several."""
+"""The order in which callers are admitted."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable
 from math import inf
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,9 +13,7 @@ import pytest
 
 from memplan.api.refusals import FullError, NoTurnError
 from memplan.api.service import admission
-from memplan.api.service.admission import Admission, AdmissionQueue, Seat, Sort
-from memplan.api.service.shared_admission import SharedAdmission, admitting
-from tests.support.hard_requests import soon
+from memplan.api.service.admission import AdmissionQueue, Seat, Sort
 
 LARGE: Sort = ("sweep", 20)
 LIGHT: Sort = ("order", 9)
@@ -26,7 +23,7 @@ def wish(limit_s: float = 60.0, caller: str | None = None, sort: Sort | None = N
     return Seat(caller, time.monotonic() + limit_s, sort, **more)
 
 
-async def taken(queue: Admission, each: Seat) -> Seat:
+async def taken(queue: AdmissionQueue, each: Seat) -> Seat:
     assert await queue.take(each)
     return each
 
@@ -223,29 +220,3 @@ def test_requests_that_must_not_be_refused_may_exceed_the_length_of_the_queue() 
         assert not await queue.take(Seat(None, inf), cancelled)
 
     run(day)
-
-
-def test_several_processes_have_one_queue_and_one_that_ends_gives_back_its_places(tmp_path: Path) -> None:
-    path = str(tmp_path / "admission")
-
-    async def day() -> None:
-        async with SharedAdmission.opened(path, 1) as here:
-            async with SharedAdmission.opened(path, 1) as there:
-                place = await taken(there, wish())
-                with pytest.raises(NoTurnError, match="all 1 places stay taken for"):
-                    await here.take(wish(0.3, has_answer=True))
-                assert (place.is_short.is_set(), there.busy, here.busy) == (True, 1, 0)
-                there.leave(place)
-                again = await taken(here, wish())
-                here.note_first(again)
-                waiting = asyncio.ensure_future(there.take(wish()))
-                await asyncio.sleep(0.05)
-                assert (there.waiting, waiting.done()) == (1, False)
-                here.leave(again, is_measured=True)
-                assert await waiting  # and its process ends with it
-            await taken(here, wish(5.0))
-        assert soon(lambda: queue.busy == 0)
-
-    queue = AdmissionQueue(places=1, length=9)
-    with admitting(queue, path):
-        run(day)

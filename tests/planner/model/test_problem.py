@@ -78,7 +78,7 @@ def test_a_long_chain_of_aliases_is_followed_once() -> None:
 def test_columns_are_held_to_the_rules_of_rows() -> None:
     with pytest.raises(ValidationError) as caught:
         BufferTable.from_columns(["a", "b", "c"], [-1, 2**62 + 1, 1], [0, 0, 5], [1, 1, 5], [0, 1, 1], [-2, -1, -1])
-    by_column = sentences(caught.value, ("buffers",))
+    by_column = ProblemError(*sentences(caught.value, ("buffers",))).sentences
     rows = [
         {"id": "a", "size": -1, "start": 0, "end": 1, "alignment": 0, "offset": -2},
         {"id": "b", "size": 2**62 + 1, "start": 0, "end": 1},

@@ -31,7 +31,7 @@ from memplan import (
     sweep,
     verify,
 )
-from memplan.extensions.checkers.tests.checkers import answers, compiled
+from memplan.extensions.checkers.tests.checkers import answers
 from memplan.planner.model.placement_table import PlacementTable
 from memplan.solvers.mip.model_file import write_model
 from tests.support.depth import seeds
@@ -101,12 +101,12 @@ def test_solvers_without_support_refuse_the_field_by_name() -> None:
 
 @pytest.mark.slow
 def test_checkers_refuse_rules_that_they_do_not_know_whatever_a_certificate_claims(tmp_path: Path) -> None:
-    program, problem, proof = compiled(tmp_path), tmp_path / "problem.json", tmp_path / "plan.proof"
+    problem, proof = tmp_path / "problem.json", tmp_path / "plan.proof"
     proof.write_text("memplan-lemmas/1\nsizes - -\nused 160 160\n")
     plain = {"buffers": ROWS, "pools": FIELDS["pools"]}
     for rule in ({"equal_use": True}, {"same_offset": [["a0", "a1"]]}, {"distance": [{"buffers": ["a0", "x"]}]}):
         problem.write_text(json.dumps(plain | rule))
-        status, sentence = answers(program, [problem, proof])
+        status, sentence = answers([problem, proof])
         assert (status, "not known" in sentence) == (2, True), sentence
 
 

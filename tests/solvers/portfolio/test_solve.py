@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
-from lab.determinism import compare_states, compared, says_so
+import memplan
 from memplan.planner.errors import InvalidPlanError, OptionError
 from memplan.planner.instance.compile import compile_problem
 from memplan.planner.model.plan import Plan
@@ -166,15 +170,12 @@ def test_deterministic_means_the_same_bytes(solver: str) -> None:
     assert plans[0].wall_time_s is None
 
 
-def test_an_assignment_that_overlaps_does_not_leave_and_the_plan_before_it_does(liars: None) -> None:
-    plan = solve(RING, solver="overlaps")
-    assert_is_plan(RING, plan)
-    assert (plan.status, plan.stop_reason, plan.peak, plan.lower_bound) == ("feasible", None, 6, 4)
-
-
-def test_without_a_valid_plan_the_answer_shows_none(liars: None) -> None:
-    with pytest.raises(InvalidPlanError, match="overlaps"):
-        solve(FULL_RING, solver="overlaps")
+@pytest.mark.parametrize("problem", [RING, FULL_RING], ids=["beside a valid one", "alone"])
+def test_an_assignment_that_overlaps_does_not_leave(problem: Problem, liars: None) -> None:
+    with pytest.raises(InvalidPlanError, match=r"a plan of overlaps did not pass the verifier: .* share bytes"):
+        solve(problem, solver="overlaps")
+    with pytest.raises(InvalidPlanError, match=r"plan: is not one of this problem: .* share bytes"):
+        memplan.plan(problem, solver="overlaps")
 
 
 def test_a_claim_of_infeasibility_is_not_believed_where_a_plan_is_known(liars: None) -> None:
@@ -234,19 +235,16 @@ def test_all_three_buffers_are_named_where_they_do_not_fit(solver: str) -> None:
     assert plan.explanation.missing_bytes == 20
 
 
-SAID = b'{"reproducible": false, "disturbed_by": "time_limit"}'
-
-
 @pytest.mark.slow
 def test_another_hash_seed_makes_no_difference() -> None:
-    for found in compare_states(1, "0.02", ["warm", "other hash seed"]):
-        assert (found.untold, found.same + len(found.told)) == ((), 2)
-
-
-def test_differences_must_be_declared() -> None:
-    found = compared("warm", {"a": b"{}", "b": b"{}", "c": b"{}"}, {"a": b"{}", "b": SAID, "c": b'{"peak": 1}'})
-    assert (found.same, found.told, found.untold) == (1, ("b",), ("c",))
-    assert not says_so(b'{"reproducible": false, "disturbed_by": null}')
+    problem = Path(__file__).parents[3] / "examples" / "problems" / "minimalloc" / "A.1048576.csv"
+    command = [sys.executable, "-m", "memplan", "plan", str(problem), "--deterministic", "--time-limit", "0.02"]
+    first, second = (
+        subprocess.run(command, env=os.environ | {"PYTHONHASHSEED": seed}, capture_output=True, check=True).stdout
+        for seed in ("0", "4242")
+    )
+    # A clock may stop a search of a busy machine; the answer then says so.
+    assert first == second or b'"reproducible":false' in first + second
 
 
 def test_an_infeasibility_proof_about_few_buffers_is_repeated_before_it_is_believed(

@@ -28,14 +28,13 @@ def search_for(instance: Instance, limit_s: float = 60.0, accept: Accept | None 
     return Search(instance, deadline=time.monotonic() + limit_s, trusted=frozenset({"exact"}), accept=accept)
 
 
-def test_a_better_assignment_is_kept_and_the_best_of_each_solver_too() -> None:
+def test_a_better_assignment_is_kept() -> None:
     search = search_for(RING)
     assert search.offer(ONE_POOL, TOWER, "first:size")
     assert search.offer(ONE_POOL, FOUR_HIGH, "first:area")
     assert search.offer(ONE_POOL, OPTIMUM, "second")
     assert search.best is not None
     assert (search.best.score, search.best.by) == ((3,), "second")
-    assert {name: offer.score for name, offer in search.offers.items()} == {"first": (4,), "second": (3,)}
 
 
 def test_an_assignment_at_the_bound_ends_the_search() -> None:

@@ -9,8 +9,8 @@ import pytest
 pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime")
 
-from lab.executed_onnx import drawn, faults
 from memplan.extensions.models.tests import onnx_models
+from memplan.extensions.models.tests.executed_models import drawn, faults
 from memplan.extensions.models.tests.onnx_runs import ArenaRun, drawn_inputs, run_whole
 from memplan.planner.foreign.reading import read_model
 from memplan.questions.plan.plan import PlanOptions, plan

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from lab.executed import faults
 from memplan.api.cli.main import main
+from memplan.extensions.models.tests.executed_forms import faults
 from memplan.extensions.models.tests.micro_models import MicroModel, crossed, micro_model, window
 from memplan.extensions.models.tests.micro_runs import run_here
 from memplan.extensions.models.tflite import interpreter

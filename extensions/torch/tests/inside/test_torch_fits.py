@@ -21,7 +21,6 @@ with warnings.catch_warnings():
     from torch._functorch.aot_autograd import aot_module
     from torch._functorch.partitioners import min_cut_rematerialization_partition
 
-    from lab.kernels import BothKernels
     from memplan.extensions.torch.inside.demand import is_within, live_peak_of, simulate
     from memplan.extensions.torch.inside.device import FitsOptions
     from memplan.extensions.torch.inside.fits import fits
@@ -29,6 +28,7 @@ with warnings.catch_warnings():
     from memplan.extensions.torch.inside.step import TorchStep
     from memplan.extensions.torch.inside.tracing import interpreted
     from memplan.extensions.torch.inside.ways import with_size
+    from memplan.extensions.torch.tests.both_kernels import BothKernels
     from memplan.extensions.torch.tests.plain_allocator import PlainAllocator
     from memplan.extensions.torch.tests.torch_counts import count_of_steps, summed
     from memplan.extensions.torch.tests.torch_zoo import MODELS, Language, tokens

@@ -1,0 +1,85 @@
+"""Models of TensorFlow Lite in the forms that memplan writes, run in TFLite Micro: equal outputs, in the bytes told.
+
+Each is run as given, in the form that `convert` chooses, in the order of `order -o`, and in parts as of `cascade -o`,
+on drawn inputs. A form must start in the arena that is told of it, and not in one of 64 bytes less, unless kernels are
+not known.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from memplan.extensions.cascade.answer import CascadeAnswer
+from memplan.extensions.cascade.cascade import CascadeOptions, cascade
+from memplan.extensions.cascade.writing import model_in_parts, written_in_parts, written_model
+from memplan.extensions.models.tflite import arena
+from memplan.extensions.models.tflite.device_forms import FormSearch
+from memplan.extensions.models.tflite.interpreter import MicroRun, run
+from memplan.extensions.networks.order.options import OrderOptions
+from memplan.extensions.networks.order.order import order
+from memplan.planner.errors import InputError
+from memplan.questions.capability import Control
+from memplan.questions.convert.options import ConvertOptions
+from memplan.questions.reading import Reader
+
+_LESS = 64
+Run = Callable[[bytes, int], MicroRun]
+"""Runs a model in an arena of so many bytes."""
+
+
+class Form(NamedTuple):
+    """A form of a model: what it was written by, and its file."""
+
+    name: str
+    data: bytes
+
+
+def forms(data: bytes, seconds: float) -> Iterator[Form]:
+    """Yield the forms of a model that memplan writes, but for those that are the model as given."""
+    running = Control().begun(OrderOptions(time_limit_s=seconds))
+    best = FormSearch(data, ConvertOptions(time_limit_s=seconds), running)
+    yield Form("convert", best.run().data)
+    reader = Reader()
+    graph = reader.graph(data, "model.tflite")
+    ordered = written_model(reader, order(graph, OrderOptions(time_limit_s=seconds))).data
+    yield Form("order", ordered or data)
+    options = CascadeOptions(alignment=16, time_limit_s=seconds)
+    try:
+        model = model_in_parts(reader, graph, options)
+        found: CascadeAnswer = cascade(model.access, options)
+        yield Form("cascade", written_in_parts(model, found, data, {}).data or data)
+    except InputError:  # that no form in parts is possible
+        return
+
+
+def faults(data: bytes, seconds: float, tally: Counter[str], run: Run = run) -> Iterator[str]:
+    """Yield what is wrong with the forms of a model, and with the arena that is told of it; count what was run."""
+    given = arena.arena_of(data)
+    before = run(data, given.least)
+    if before.outputs is None and not given.unknown:
+        yield f"as given does not run in {given.least} bytes: {before.said}"
+    tally["given models that run" if before.outputs is not None else "given models that do not run"] += 1
+    seen = {data}
+    yield from _too_large("as given", data, tally, run)
+    for form in forms(data, seconds):
+        if form.data in seen:
+            continue
+        seen.add(form.data)
+        now = run(form.data, arena.arena_of(form.data).least)
+        tally[f"forms of {form.name}"] += 1
+        if before.outputs is not None and (now.outputs is None or not now.equals(before)):
+            yield f"{form.name}: {now.said if now.outputs is None else 'its outputs differ'}"
+        yield from _too_large(form.name, form.data, tally, run)
+
+
+def _too_large(name: str, data: bytes, tally: Counter[str], run: Run) -> Iterator[str]:
+    """Yield a sentence where a model starts in less than it is said to need."""
+    whole = arena.arena_of(data)
+    if whole.unknown:
+        tally["arenas not known"] += 1
+    elif not run(data, whole.least - _LESS).fails:
+        yield f"{name}: starts in {_LESS} bytes less than {whole.least}"
+    else:
+        tally["arenas exact within 64 bytes"] += 1

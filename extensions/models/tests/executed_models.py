@@ -1,0 +1,85 @@
+"""ONNX models and what memplan says of them, held by ONNX Runtime: equal outputs, in the bytes that are promised.
+
+Each model is run as given and in the order of `order -o`, as a whole, and then node by node in one arena of the bytes
+of its plan, every value at its offset. The bytes that are alive in these runs are counted: where the plan is proved,
+no arena of 64 bytes less could hold them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+import numpy as np
+import onnx
+
+from memplan.extensions.models.onnx.model import graphs_of
+from memplan.extensions.models.tests import onnx_models
+from memplan.extensions.models.tests.onnx_runs import ArenaRun, Arrays, drawn_inputs, run_whole
+from memplan.extensions.models.tests.random_onnx import OPERATORS, random_model
+from memplan.extensions.networks.order.options import OrderOptions
+from memplan.extensions.networks.order.order import order
+from memplan.extensions.networks.order.search.regions import permuted
+from memplan.planner.foreign.model_graph import read_model_graph
+from memplan.planner.foreign.reading import read_model
+from memplan.planner.foreign.writing import write_reordered
+from memplan.questions.plan.plan import PlanOptions, plan
+
+_RUNS = 4
+_LOOPS = {"Loop", "Scan"}
+
+
+def drawn(count: int) -> Iterator[tuple[str, bytes]]:
+    """Yield so many models by their names: loops and choices, each operator in its turn, then mixed ones."""
+    yield from (("choice", onnx_models.choice()), ("loop", onnx_models.loop()), ("swaps", onnx_models.loop(swaps=True)))
+    rows = sorted(OPERATORS)
+    for k in range(max(0, count - 3)):
+        first = tuple(rows[(2 * k + j) % len(rows)] for j in range(2))
+        yield f"drawn {k} {' '.join(first)}", random_model(k, 12, OPERATORS, first)
+
+
+def faults(data: bytes, tally: Counter[str], seconds: float = 2.0) -> Iterator[str]:
+    """Yield what is wrong with a model's plan and with that of the order that is written; count what was run."""
+    read = read_model_graph(data, "model.onnx")
+    found = order(read.graph, OrderOptions(time_limit_s=seconds, goal="placed", alignment=64))
+    inputs = [drawn_inputs(data, seed) for seed in range(_RUNS)]
+    wanted = [run_whole(data, each) for each in inputs]
+    yield from _of_arena("as given", data, inputs, wanted, tally, None, seconds)
+    written = write_reordered(data, "model.onnx", permuted(found.ordered or read.graph, found.order)).data
+    if written != data:
+        tally["orders written"] += 1
+        if not all(_are_equal(run_whole(written, each), one) for each, one in zip(inputs, wanted, strict=True)):
+            yield "in order: its outputs differ"
+        yield from _of_arena("in order", written, inputs, wanted, tally, found.placed_peak, seconds)
+
+
+def _of_arena(
+    name: str,
+    data: bytes,
+    inputs: list[Arrays],
+    wanted: list[list[np.ndarray]],
+    tally: Counter[str],
+    promised: int | None,
+    seconds: float,
+) -> Iterator[str]:
+    problem = read_model(data, "model.onnx").problem
+    found = plan(problem, options=PlanOptions(time_limit_s=seconds))
+    if promised is not None and found.status == "optimal" and (found.peak or 0) > promised:
+        yield f"{name}: needs {found.peak} bytes, where {promised} are promised"
+    most = 0
+    for each, outputs in zip(inputs, wanted, strict=True):
+        run = ArenaRun(data, problem, found)
+        if not _are_equal(run.run(each), outputs):
+            yield f"{name}: its outputs differ in an arena of {found.peak} bytes"
+        most = max(most, run.most_alive())
+        tally["runs in an arena"] += 1
+    if any(node.op_type in _LOOPS for graph in graphs_of(onnx.load_from_string(data).graph) for node in graph.node):
+        tally["bytes of loops, not counted"] += 1
+    elif most > (found.peak or 0):
+        yield f"{name}: has {most} bytes alive, in an arena of {found.peak}"
+    else:
+        tally["arenas that 64 bytes less do not hold" if most == found.peak else "arenas above what was alive"] += 1
+
+
+def _are_equal(one: list[np.ndarray], other: list[np.ndarray]) -> bool:
+    return all(np.allclose(a, b, rtol=1e-4, atol=1e-5, equal_nan=True) for a, b in zip(one, other, strict=True))

@@ -1,0 +1,9 @@
+// The exact search that memplan_plan runs, compiled beside it.
+#include "asked.hpp"
+#include "search.hpp"
+
+namespace memplan {
+
+template TurnOutcome ExactSearch::turn<Stop &>(i64, i64, Stop &);
+
+}  // namespace memplan
