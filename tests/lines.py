@@ -1,7 +1,7 @@
 """The gate's budget of lines: `.ci/lines.csv` has the most lines of product and of tests that each folder may have.
 
-`python -m tests.lines` compares and lists what is above; `--table` prints the lines of all folders. A commit that raises
-a limit lowers another one by as much, or says in its message what a user gets for it.
+`python -m tests.lines` lists what is above its limit; `--table` prints the lines of all folders. A commit that raises a
+limit lowers another one by as much, or says in its message what a user gets for it.
 """
 
 from __future__ import annotations

@@ -7,7 +7,6 @@ SCHEDULE = Row(
     command="memplan.extensions.schedule.command",
     panel="Networks",
     document="schedule.md",
-    help="Schedule operations through a fast memory: choose which run together, in which tiles, and what stays"
-    " in it.",
+    help="Schedule operations through a fast memory: choose which run together, in which tiles, and what stays in it.",
     package=__name__,
 )

@@ -10,8 +10,6 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
-from packages.tile.tests.small_schedules import drawn_schedule
-
 from lab.support.feature_pairs import FEATURES, Case
 from lab.support.heavy_bodies import Data, graph, of_file, of_problem, statements, written
 from memplan.api.request_bodies import JSON

@@ -1,4 +1,4 @@
-"""memplan inside a project that has an `api`, `capabilities`, a `planner` and `solvers` of its own."""
+"""memplan inside a project that has an `api`, `questions`, a `planner` and `solvers` of its own."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import pytest
 pytestmark = pytest.mark.slow
 
 OWN = """
-import api, capabilities, planner, solvers
-names = [module.NAME for module in (api, capabilities, planner, solvers)]
-assert names == ["their api", "their capabilities", "their planner", "their solvers"]
+import api, questions, planner, solvers
+names = [module.NAME for module in (api, questions, planner, solvers)]
+assert names == ["their api", "their questions", "their planner", "their solvers"]
 """
 THROUGH_THE_FACE = """
 from memplan import Buffer, Problem, read_problem, solve, verify, write_problem
@@ -29,7 +29,7 @@ assert plan.status == "optimal" and verify(problem, plan).valid
 def their_project(tmp_path: Path) -> Path:
     (tmp_path / "api").mkdir()
     (tmp_path / "api" / "__init__.py").write_text("NAME = 'their api'\n")
-    for name in ("capabilities", "planner", "solvers", "systems"):
+    for name in ("extensions", "planner", "questions", "solvers"):
         (tmp_path / f"{name}.py").write_text(f"NAME = 'their {name}'\n")
     return tmp_path
 

@@ -8,7 +8,7 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
-VERIFIED = Path(__file__).parents[3] / "packages" / "checkers" / "verified"
+VERIFIED = Path(__file__).parents[1] / "verified"
 
 
 @cache

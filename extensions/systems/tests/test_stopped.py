@@ -9,7 +9,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from packages.tile.tests.small_schedules import drawn_schedule
 
 from lab import stops
 from lab.stops import HERE, Tally, contradicted, drawn, stopped_here
