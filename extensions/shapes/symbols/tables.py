@@ -1,7 +1,7 @@
 """Many polynomials as rows of numbers, compared at once: doubles decide clear cases, with an error margin.
 
 A row has a polynomial's coefficients, over symbols and atoms. One matrix turns it into what atoms are between, over
-symbols and rests (`memplan.extensions.shapes.symbols.comparing`), another into Bernstein's basis on a box. What doubles leave
+symbols and rests (`comparing`), another into Bernstein's basis on a box. What doubles leave
 open, as it is within their error of 0, is left to exact fractions.
 """
 
