@@ -11,11 +11,12 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PLUGIN = ROOT / "examples" / "plugin"
-MOST_LINES = 125
+MOST_LINES = 160
 CALLS = """
 import json
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 from fastapi.testclient import TestClient
 
@@ -24,6 +25,8 @@ from lab.manual import manual
 from memplan.api.cli.main import main
 from memplan.api.http.app import create_app
 from memplan.api.settings import Settings
+from memplan.planner.instance.compile import compile_problem
+from memplan.solvers.portfolio import registry
 
 folder = Path(sys.argv[1])
 log, answer = folder / "heap.log", folder / "answer.json"
@@ -41,6 +44,14 @@ assert (plan.status, plan.placement(1).offset, plan.placement(0).offset) == ("op
 assert memplan.solve({"buffers": [*rows, {**rows[1], "id": 2}]}).status == "infeasible"
 moved = {"placements": [{"id": 0, "pool": "default", "offset": 0}, {"id": 1, "pool": "default", "offset": 8}]}
 assert [each.rule for each in memplan.verify(problem, moved).violations] == ["above-most"]
+
+# The solver: it offers a plan, which the verifier checks, and runs where it is named.
+plan = memplan.solve({"buffers": rows[:1] + [{"id": 1, "size": 4, "start": 2, "end": 6}]}, solver="first-fit")
+assert (plan.status, plan.peak) == ("optimal", 12)
+offers = []
+found = SimpleNamespace(is_over=False, offer=lambda pool, offset, by: offers.append((offset.tolist(), by)))
+registry.find("first-fit").function(compile_problem(memplan.Problem(buffers=[rows[0], {**rows[0], "id": 2}])), found)
+assert offers == [([0, 1], "first-fit")]  # in units of 8 bytes
 
 # As commands, in their help and in the list of them, and in the reference that is made of the definitions.
 assert main(["plan", str(log), "--solver", "reference:bump", "-q", "-o", str(answer)]) == 0

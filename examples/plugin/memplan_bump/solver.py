@@ -1,0 +1,31 @@
+"""A solver: first fit in the order of starts, for buffers with one lifetime each in one memory."""
+
+import numpy as np
+
+from memplan.planner.instance.instance import Instance
+from memplan.solvers.portfolio.registry import SolverRow
+from memplan.solvers.search.incumbent import Search
+
+
+def solve(instance: Instance, search: Search) -> None:
+    """Offer the plan that puts each buffer at the lowest offset that is free during its lifetime."""
+    offset, end = np.zeros(len(instance), dtype=np.int64), instance.end
+    placed: list[int] = []
+    for i in np.argsort(instance.start, kind="stable").tolist():
+        if search.is_over:
+            return
+        alive = [j for j in placed if instance.start[i] < end[j] and instance.start[j] < end[i]]
+        for low, high in sorted((offset[j], offset[j] + instance.size[j]) for j in alive):
+            if low - offset[i] >= instance.size[i]:
+                break
+            offset[i] = max(offset[i], high)
+        placed.append(i)
+    search.offer(np.zeros_like(offset), offset, "first-fit")
+
+
+ROW = SolverRow(
+    "first-fit",
+    "the lowest free offset, in the order of starts",
+    "memplan_bump.solver:solve",
+    can=frozenset({"capacity"}),
+)
