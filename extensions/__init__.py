@@ -92,8 +92,8 @@ def _systems() -> Mapping[str, Any]:
     from memplan.extensions.torch.system import SYSTEM as TORCH
     from memplan.extensions.tvm.files.system import SYSTEM as TVM
 
-    first = (TFLM, EXECUTORCH, CADENCE, TVM, TFLITE, ONNX, EXECUTORCH_PROGRAMS, XLA, IREE, STABLEHLO, DSA, IOPDDL, MLIR)
-    rest = (VELA, GGML, PTO, LUMINAL, NNTRAINER, OPENVINO, TILELANG, TINYGRAD, TTLANG, XNNPACK, TORCH)
+    first = (TFLM, EXECUTORCH, CADENCE, TVM, EXECUTORCH_PROGRAMS, ONNX, TFLITE, DSA, GGML, IOPDDL, IREE, LUMINAL, MLIR)
+    rest = (NNTRAINER, OPENVINO, PTO, STABLEHLO, TILELANG, TINYGRAD, TTLANG, VELA, XLA, XNNPACK, TORCH)
     return {row.name: row for row in (*first, *rest)}
 
 
