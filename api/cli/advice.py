@@ -2,32 +2,43 @@
 
 import re
 import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
 from memplan.api.cli.flag_names import as_flag
 from memplan.api.cli.flags import Argument, flag_of
 from memplan.planner.errors import InputError, mended
+from memplan.questions import CAPABILITIES
 from memplan.questions.capability import Capability
-from memplan.questions.capability.registry import CAPABILITIES
 
+if TYPE_CHECKING:
+    from memplan.api.cli.question_command import QuestionCommand
+
+Keep = Callable[["CommandLine", Any], None]
+"""Takes the answer of a command line."""
 _ADVISED = r"`memplan ([a-z-]+)((?: --[^`]*)?)`"
 """A suggested command without its files, which only the command line knows."""
 
 
 class CommandLine(NamedTuple):
-    """The current command line: its capability, the parameters of its command, and their values by name.
+    """The current command line: its command, and the values of the command's parameters by name.
 
     Where some of these are what a plan with the hash `plan_hash` remembers, `plain` are those that were given.
+    The answer goes to `keep`, where that is given.
     """
 
-    capability: Capability[Any]
-    parameters: Sequence[click.Parameter]
+    command: "QuestionCommand"
     given: Mapping[str, Any]
     plain: Mapping[str, Any] | None = None
     plan_hash: str | None = None
+    keep: Keep | None = None
+
+    @property
+    def capability(self) -> Capability[Any]:
+        """The question of the command."""
+        return self.command.capability
 
     @property
     def file(self) -> str:
@@ -44,11 +55,14 @@ class CommandLine(NamedTuple):
 
     def with_files(self, files: Mapping[str, str | None]) -> str:
         """Return the command line with other files."""
-        return f"`memplan {shlex.join([self.capability.name, *self._words(self.parameters, {**self.given, **files})])}`"
+        words = self._words(self.command.params, {**self.given, **files})
+        return f"`memplan {shlex.join([self.capability.name, *words])}`"
 
     def words_of(self, names: Iterable[str]) -> Iterator[str]:
         """Yield the command-line words for some of the command's parameters."""
-        yield from map(shlex.quote, self._words([each for each in self.parameters if each.name in names], self.given))
+        yield from map(
+            shlex.quote, self._words([each for each in self.command.params if each.name in names], self.given)
+        )
 
     def _completed(self, found: re.Match[str]) -> str:
         name = found[1]
@@ -61,7 +75,7 @@ class CommandLine(NamedTuple):
             return found[0]
         if "--output" in more:  # a new plan, without the old one
             arguments.pop("keep", None)
-        parameters = self.parameters
+        parameters: Sequence[click.Parameter] = self.command.params
         if target is not self.capability:
             files = [each for each in target.inputs if each.from_file is not None and not each.named_by_flag]
             arguments.setdefault(files[0].name, arguments.get(own))
