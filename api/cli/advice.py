@@ -2,24 +2,47 @@
 
 import re
 import shlex
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import click
 
 from memplan.api.cli.flag_names import as_flag
-from memplan.api.cli.flags import Argument, flag_of
+from memplan.api.cli.flags import PANEL_OF, Argument, flag_of
+from memplan.api.cli.help import SectionedCommand
 from memplan.planner.errors import InputError, mended
 from memplan.questions import CAPABILITIES
 from memplan.questions.capability import Capability
-
-if TYPE_CHECKING:
-    from memplan.api.cli.question_command import QuestionCommand
 
 Keep = Callable[["CommandLine", Any], None]
 """Takes the answer of a command line."""
 _ADVISED = r"`memplan ([a-z-]+)((?: --[^`]*)?)`"
 """A suggested command without its files, which only the command line knows."""
+
+
+class QuestionCommand(SectionedCommand):
+    """The command of a question.
+
+    answer: runs a command line, and returns the exit status.
+    formats: the ways to write the answer to standard output.
+    forms: the suffixes of files that have the answer in another form than JSON.
+    beside: those of files beside the answer, such as a page; they get a part of the time.
+    needs_plans: those of files that need more than what a service answers.
+    """
+
+    def __init__(
+        self,
+        capability: Capability[Any],
+        answer: Callable[["CommandLine"], int],
+        formats: Sequence[str],
+        forms: Collection[str],
+        beside: Collection[str],
+        needs_plans: Collection[str],
+        **described: Any,
+    ) -> None:
+        self.capability, self.answer, self.formats = capability, answer, formats
+        self.forms, self.beside, self.needs_plans = forms, beside, needs_plans
+        super().__init__(capability.name, panels=PANEL_OF, **described)
 
 
 class CommandLine(NamedTuple):
@@ -29,7 +52,7 @@ class CommandLine(NamedTuple):
     The answer goes to `keep`, where that is given.
     """
 
-    command: "QuestionCommand"
+    command: QuestionCommand
     given: Mapping[str, Any]
     plain: Mapping[str, Any] | None = None
     plan_hash: str | None = None

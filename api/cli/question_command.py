@@ -6,10 +6,9 @@ from typing import Any
 
 import click
 
-from memplan.api.cli.advice import CommandLine
+from memplan.api.cli.advice import CommandLine, QuestionCommand
 from memplan.api.cli.asking import ask, end, read, show
-from memplan.api.cli.flags import PANEL_OF, QUIET, SERVER, TABLE, THREADS, Flag, flag_of
-from memplan.api.cli.help import SectionedCommand
+from memplan.api.cli.flags import QUIET, SERVER, TABLE, THREADS, Flag, flag_of
 from memplan.api.cli.reading import as_for_the_plan, parameters_of_inputs
 from memplan.api.cli.running import INTERRUPTED
 from memplan.api.cli.streams import FOLDER
@@ -25,62 +24,41 @@ _FORMAT = (
 )
 
 
-class QuestionCommand(SectionedCommand):
-    """The command of a question.
+def _run(command: QuestionCommand, given: Mapping[str, Any]) -> int:
+    # An option that may be repeated is a list; None means that it was not given.
+    values = {name: list(value) or None if isinstance(value, tuple) else value for name, value in given.items()}
+    line = CommandLine(command, values)
+    if any(values.get(name) is not None for name in OF_PLANS):
+        line = as_for_the_plan(line)
+    try:
+        return command.answer(line)
+    except InputError as error:
+        raise line.completed_error(error) from error
 
-    answer: runs a command line, and returns the exit status.
-    formats: the ways to write the answer to standard output.
-    forms: the suffixes of files that have the answer in another form than JSON.
-    beside: those of files beside the answer, such as a page; they get a part of the time.
-    needs_plans: those of files that need more than what a service answers.
-    """
 
-    def __init__(
-        self,
-        capability: Capability[Any],
-        answer: Callable[[CommandLine], int],
-        flags: Sequence[click.Parameter],
-        formats: Sequence[str],
-        forms: Collection[str],
-        beside: Collection[str],
-        needs_plans: Collection[str],
-    ) -> None:
-        self.capability, self.answer, self.formats = capability, answer, formats
-        self.forms, self.beside, self.needs_plans = forms, beside, needs_plans
-        exits = dict(sorted({**EXITS, **(capability.exits or {0: "there is an answer"})}.items()))
-        statuses = ", ".join(f"{status} {meaning}" for status, meaning in exits.items())
-        text = f"{capability.help}\n\nExit status: {statuses}."
-        parameters = self._parameters(flags)
-        super().__init__(capability.name, callback=self._run, params=parameters, help=text, panels=PANEL_OF)
+def _help(capability: Capability[Any]) -> str:
+    exits = dict(sorted({**EXITS, **(capability.exits or {0: "there is an answer"})}.items()))
+    statuses = ", ".join(f"{status} {meaning}" for status, meaning in exits.items())
+    return f"{capability.help}\n\nExit status: {statuses}."
 
-    def _run(self, **given: Any) -> int:
-        # An option that may be repeated is a list; None means that it was not given.
-        values = {name: list(value) or None if isinstance(value, tuple) else value for name, value in given.items()}
-        line = CommandLine(self, values)
-        if any(values.get(name) is not None for name in OF_PLANS):
-            line = as_for_the_plan(line)
-        try:
-            return self.answer(line)
-        except InputError as error:
-            raise line.completed_error(error) from error
 
-    def _parameters(self, flags: Sequence[click.Parameter]) -> list[click.Parameter]:
-        capability = self.capability
-        files = [each for each in capability.inputs if each.from_file is not None]
-        models = [capability.options, *(each.reading for each in files if each.reading is not None)]
-        suffixes = sorted(suffix for suffix in {".json", *self.forms, *self.beside} if suffix)
-        text = _OUTPUT.format(suffixes=", ".join("a folder" if suffix == FOLDER else suffix for suffix in suffixes))
-        spelled = ("-o",) if "output" in capability.options.model_fields else ("--output", "-o")
-        output = Flag("outputs", *spelled, multiple=True, metavar="FILE", help=text)
-        parameters: list[click.Parameter] = [
-            *parameters_of_inputs(capability),
-            *([] if any(each.name == "output" for each in flags) else [output]),
-            *(flag_of(*row) for model in models for row in model.model_fields.items()),
-            Flag("display", "--format", metavar=f"{'|'.join(self.formats)}|FIELDS", help=_FORMAT),
-            *(*flags, SERVER, THREADS, QUIET),
-        ]
-        # A flag of the command comes after a generated one of the same name, and replaces it.
-        return list({parameter.name: parameter for parameter in parameters}.values())
+def _parameters(
+    capability: Capability[Any], flags: Sequence[click.Parameter], formats: Sequence[str], suffixes: Collection[str]
+) -> list[click.Parameter]:
+    files = [each for each in capability.inputs if each.from_file is not None]
+    models = [capability.options, *(each.reading for each in files if each.reading is not None)]
+    named = ("a folder" if suffix == FOLDER else suffix for suffix in sorted({".json", *suffixes} - {""}))
+    spelled = ("-o",) if "output" in capability.options.model_fields else ("--output", "-o")
+    output = Flag("outputs", *spelled, multiple=True, metavar="FILE", help=_OUTPUT.format(suffixes=", ".join(named)))
+    parameters: list[click.Parameter] = [
+        *parameters_of_inputs(capability),
+        *([] if any(each.name == "output" for each in flags) else [output]),
+        *(flag_of(*row) for model in models for row in model.model_fields.items()),
+        Flag("display", "--format", metavar=f"{'|'.join(formats)}|FIELDS", help=_FORMAT),
+        *(*flags, SERVER, THREADS, QUIET),
+    ]
+    # A flag of the command comes after a generated one of the same name, and replaces it.
+    return list({parameter.name: parameter for parameter in parameters}.values())
 
 
 def command_of(
@@ -92,7 +70,17 @@ def command_of(
     needs_plans: Collection[str] = (),
 ) -> Callable[[Callable[[CommandLine], int]], QuestionCommand]:
     """Make a function the command of a question, with flags of its own, which win over those that are made."""
-    return lambda answer: QuestionCommand(capability, answer, flags, formats, forms, beside, needs_plans)
+
+    def made(answer: Callable[[CommandLine], int]) -> QuestionCommand:
+        command = QuestionCommand(
+            *(capability, answer, formats, forms, beside, needs_plans),
+            callback=lambda **given: _run(command, given),
+            params=_parameters(capability, flags, formats, {*forms, *beside}),
+            help=_help(capability),
+        )
+        return command
+
+    return made
 
 
 def answer_plainly(line: CommandLine) -> int:

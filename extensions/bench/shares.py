@@ -12,10 +12,9 @@ from contextlib import contextmanager, redirect_stderr, suppress
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from memplan.api.cli.advice import CommandLine
+from memplan.api.cli.advice import CommandLine, QuestionCommand
 from memplan.api.cli.asking import run_apart
 from memplan.api.cli.commands import made
-from memplan.api.cli.question_command import QuestionCommand
 from memplan.api.cli.streams import begin_command
 from memplan.extensions.bench.clusters import is_unwanted
 from memplan.solvers.processes.child import ChildProcess
