@@ -14,7 +14,7 @@ from anyio import to_thread
 
 from memplan.planner.errors import MemplanError
 from memplan.planner.model.problem import Problem
-from memplan.questions.capability.registry import CAPABILITIES
+from memplan.questions import CAPABILITIES
 from memplan.solvers.core.tables import CORE
 from memplan.solvers.portfolio.registry import SOLVERS
 from memplan.solvers.portfolio.solve import solve

@@ -18,8 +18,8 @@ from memplan.planner.errors.did_you_mean import did_you_mean, meant, object_way,
 from memplan.planner.foreign.reading import detect
 from memplan.planner.formats import FORMATS, memplan_json, minimalloc_csv
 from memplan.planner.model.rows import WireValue
+from memplan.questions import CAPABILITIES
 from memplan.questions.capability import Capability, CapabilityOptions
-from memplan.questions.capability.registry import CAPABILITIES
 from memplan.questions.capability.wire import read_object
 
 JSON, CSV, TEXT, BYTES = "application/json", "text/csv", "text/plain", "application/octet-stream"

@@ -4,7 +4,10 @@
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import click
 
 
 def _questions() -> Mapping[str, Any]:
@@ -18,8 +21,26 @@ def _questions() -> Mapping[str, Any]:
 
 def _commands() -> Mapping[str, Any]:
     from memplan.extensions import bench, library, mcp, torch
+    from memplan.questions import Command
 
-    return {"bench": bench.COMMAND, "fits": torch.FITS, "library": library.COMMAND, "mcp": mcp.COMMAND}
+    own = {"bench": bench.COMMAND, "fits": torch.FITS, "library": library.COMMAND, "mcp": mcp.COMMAND}
+    return {**dict.fromkeys(_questions(), Command(_of_question)), **own}
+
+
+def _of_question(name: str) -> "click.Command":
+    """Import the command of a question."""
+    found: click.Command
+    if name == "order":
+        from memplan.extensions.networks.commands.order import order as found
+    elif name == "schedule":
+        from memplan.extensions.schedule.command import schedule as found
+    elif name == "cascade":
+        from memplan.extensions.cascade.command import cascade as found
+    elif name == "liveness":
+        from memplan.extensions.networks.commands.liveness import liveness as found
+    else:
+        from memplan.extensions.shapes.command import shapes as found
+    return found
 
 
 def _clusters() -> Mapping[str, Any]:

@@ -88,7 +88,7 @@ assert memplan.solve(memplan.read_problem(model.SerializeToString())).status == 
 """,
     "mcp": """
 from memplan.extensions.mcp.server import tool_of
-from memplan.questions.capability.registry import CAPABILITIES
+from memplan.questions import CAPABILITIES
 assert [tool_of(each).name for each in CAPABILITIES.values()] == [*CAPABILITIES]
 """,
     "cluster": """

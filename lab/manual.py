@@ -17,7 +17,7 @@ from memplan.api.cli.flag_names import spelled
 from memplan.planner.systems import System, systems
 from memplan.questions import questions
 from memplan.questions.capability import Capability
-from memplan.questions.capability.registry import CAPABILITIES
+from memplan.questions import CAPABILITIES
 from memplan.questions.inputs.question import Input
 from memplan.questions.reading import ReadOptions
 

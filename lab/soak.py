@@ -21,7 +21,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from lab.support.drawn_calls import example
-from memplan.questions.capability.registry import CAPABILITIES
+from memplan.questions import CAPABILITIES
 from tests.support.fault_clients import Client, easy, hard
 from tests.support.machines import Machine, machines, server, worker
 from tests.support.postgresql import postgresql

@@ -38,7 +38,7 @@ from lab.support.served import Served, exchanged, served
 from memplan.extensions.systems.tests.stopping import Asks, stopped
 from memplan.planner.errors import InputError
 from memplan.questions.capability import Capability
-from memplan.questions.capability.registry import CAPABILITIES
+from memplan.questions import CAPABILITIES
 from memplan.questions.capability.wire import read_body_options, read_question
 
 HERE, THERE = ("clock", "cancelled"), ("limit", "hang-up", "job", "memory")

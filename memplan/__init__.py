@@ -201,25 +201,21 @@ _OTHER_WORDS = {
 
 
 @cache
-def _modules() -> dict[str, str]:
-    """Return each public name with its module; questions of other distributions bring further ones."""
+def _brought() -> dict[str, str]:
+    """Return the names that questions of other distributions bring, with the question of each."""
     from memplan.questions import questions
 
-    brought: dict[str, str] = {}
-    for name, row in questions().items():
-        if name not in _MODULES:
-            brought |= dict.fromkeys((name, f"{name.capitalize()}Options"), row.where)
-            brought |= {each: f"{row.package}.{module}" for each, module in row.names.items()}
-    return brought | _MODULES | {"solve": _MODULES["plan"]}
+    others = [name for name in questions() if name not in _MODULES]
+    return {each: name for name in others for each in (name, f"{name.capitalize()}Options")}
 
 
 def _attribute(name: str) -> object:
     """Import a name that is asked for (PEP 562)."""
     if name in ("torch", "tvm"):  # modules of their own, as they import torch and tvm
         return import_module(f"memplan.{name}")
-    if name not in _modules():
+    if name not in __dir__():
         did_you_mean = import_module("memplan.planner.errors.did_you_mean").did_you_mean
-        near = did_you_mean(name, _modules(), _OTHER_WORDS, 0.75)
+        near = did_you_mean(name, __dir__(), _OTHER_WORDS, 0.75)
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}{near or ' (dir(memplan) lists all)'}")
     if (row := import_module("memplan.questions").questions().get(name)) is not None and row.deprecated:
         import_module("warnings").warn(
@@ -228,9 +224,12 @@ def _attribute(name: str) -> object:
     if name == "solve":  # the name of such packages elsewhere
         globals()[name] = plan = globals().get("plan") or _attribute("plan")
         return plan
-    value = getattr(import_module(_modules()[name]), name)
+    registry = import_module("memplan.questions").CAPABILITIES
+    if name in _MODULES:
+        value = getattr(import_module(_MODULES[name]), name)
+    else:
+        value = getattr(registry[_brought()[name]], "function" if name in registry else "options")
     if callable(value) and not isinstance(value, type):
-        registry = import_module("memplan.questions.capability.registry").CAPABILITIES
         verified = registry[name].verified if name in registry else None
         value = import_module("memplan.arguments").checked(value, verified)
         value.__module__, value.__qualname__ = __name__, name  # a pickle finds it by these
@@ -252,7 +251,7 @@ def _cell(problem: Any, plan: Any) -> str | None:
 
 
 def __dir__() -> list[str]:
-    return sorted(_modules())
+    return sorted({*_brought(), *_MODULES, "solve"})
 
 
 register(TABLES)

@@ -140,7 +140,7 @@ def _with_options(signature: inspect.Signature, model: Any, named: Mapping[str, 
 def _read(name: str, arguments: Mapping[str, Any], wrong: Mapping[str, Any]) -> dict[str, Any]:
     """Return the inputs of a question as values, reading those given as paths or JSON objects; raises InputError."""
     from memplan.files import contents, named
-    from memplan.questions.capability.registry import CAPABILITIES
+    from memplan.questions import CAPABILITIES
     from memplan.questions.inputs.question import read_inputs
 
     def read(each: Any, value: Any, question: Mapping[str, Any], reader: Any) -> Any:

@@ -5,7 +5,7 @@ table by an entry point of the group `memplan.TABLE`, such as `[project.entry-po
 `foo = "memplan_foo:SYSTEM"`. A row is all that is imported for it until it is used, so its module is a small one. The
 groups, each with what a row is:
 
-questions: a `memplan.questions.Row`, with its package.
+questions: a `memplan.questions.Row`.
 systems: a `memplan.planner.systems.System`, whose readers, planners and writers are taken as well.
 planners: a `memplan.planner.systems.ReferencePlanner`.
 solvers: a `memplan.solvers.portfolio.registry.SolverRow`, which is never trusted, and runs where it is named.

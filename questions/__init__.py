@@ -1,61 +1,45 @@
 """Capabilities: each question that memplan answers, defined once for Python, the command, HTTP, jobs and clients."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memplan.planner.extensions import extensions, imported
 
+if TYPE_CHECKING:
+    from memplan.questions.capability import Capability
+
 
 class Row(NamedTuple):
-    """A row of the table of questions: everything about one question outside of its folder.
+    """A row of the table of questions: what is known of one before it is imported.
 
-    module: the module of `package` that has it as `CAPABILITY`.
-    names: the names that `memplan` offers with a question of a distribution, beside its function and its options, each
-        with its module there; `memplan/__init__.py` has those of its own.
-    command: the module with what its command alone has, as `LOCAL`.
+    load: imports it, by its name.
     panel: where the list of commands has it.
     document: the page in `docs` about it.
     former: from names that it had, or has elsewhere, to the command that answers them.
-    files: from endings of files that `memplan plan` writes beside a plan, to the function of `command` that does so.
-    package: the package that it is in; a distribution hands out a row by an entry point of `memplan.questions`.
     help: its sentence in the list of commands.
     deprecated: since which version it is, and what takes its place: "since 1.2, write `memplan plan --heaps`".
     """
 
-    module: str
-    names: Mapping[str, str] = MappingProxyType({})
-    command: str | None = None
+    load: Callable[[str], "Capability[Any]"]
     panel: str = "Plan"
     document: str = "plan.md"
     former: Mapping[str, str] = MappingProxyType({})
-    files: Mapping[str, str] = MappingProxyType({})
-    package: str = __name__
     help: str = ""
     deprecated: str = ""
 
-    @property
-    def where(self) -> str:
-        """The module that has it as `CAPABILITY`."""
-        return f"{self.package}.{self.module}"
-
 
 class Command(NamedTuple):
-    """A command that is no question's, which an extension brings.
+    """A command that an extension brings.
 
-    where: `module:name` of a `click.Command`, which may be a group of commands; imported where it runs.
-    help: its sentence in the list of commands.
-    panel: where the list of commands has it.
+    load: imports the `click.Command` of a name, which may be a group of commands.
+    help: its sentence in the list of commands, and `panel` where that has it; those of a question are in its row.
     """
 
-    where: str
-    help: str
-    panel: str
-
-    def load(self) -> Any:
-        """Import the command."""
-        return imported(self.where)
+    load: Callable[[str], Any]
+    help: str = ""
+    panel: str = ""
 
 
 class _Imported:
@@ -91,11 +75,32 @@ class View(_Imported):
     """A page of answers that a distribution writes."""
 
 
+def _imported(name: str) -> "Capability[Any]":
+    """Import a question about buffers and pools."""
+    CAPABILITY: Capability[Any]  # noqa: N806 - as the modules call it
+    if name == "plan":
+        from memplan.questions.plan.plan import CAPABILITY
+    elif name == "explain":
+        from memplan.questions.explain.explain import CAPABILITY
+    elif name == "verify":
+        from memplan.questions.verify.verify import CAPABILITY
+    elif name == "check":
+        from memplan.questions.check.check import CAPABILITY
+    elif name == "sweep":
+        from memplan.questions.sweep.combinations import CAPABILITY
+    elif name == "certify":
+        from memplan.questions.certify.certify import CAPABILITY
+    elif name == "compare":
+        from memplan.questions.compare.compare import CAPABILITY
+    else:
+        from memplan.questions.convert.convert import CAPABILITY
+    return CAPABILITY
+
+
 _FILES = "Files"
 _OWN: Mapping[str, Row] = {
     "plan": Row(
-        "plan.plan",
-        command="memplan.api.cli.local.plan",
+        _imported,
         former={
             **dict.fromkeys(("allocate", "optimize", "objects"), "plan"),
             "solve": "plan",
@@ -107,8 +112,7 @@ _OWN: Mapping[str, Row] = {
         " the gap.",
     ),
     "explain": Row(
-        "explain.explain",
-        command="memplan.api.cli.local.explain",
+        _imported,
         document="explanations.md",
         former={
             **dict.fromkeys(("repair", "repairs"), "explain --repairs"),
@@ -118,8 +122,7 @@ _OWN: Mapping[str, Row] = {
         " is needed.",
     ),
     "verify": Row(
-        "verify.verify",
-        command="memplan.api.cli.local.verify",
+        _imported,
         document="verify.md",
         former={
             "validate": "verify",
@@ -131,37 +134,31 @@ _OWN: Mapping[str, Row] = {
         " is wrong.",
     ),
     "check": Row(
-        "check.check",
-        command="memplan.api.cli.local.check",
+        _imported,
         document="builds.md",
         former={"diff": "check --differences"},
         help="Check what a plan uses against budgets and a baseline, and name the buffers that made a peak grow.",
     ),
     "sweep": Row(
-        "sweep.combinations",
-        command="memplan.api.cli.local.sweep",
+        _imported,
         former={"scenarios": "sweep --changes"},
         help="Plan a problem for many sizes of its pools, alignments and changes, and show what each of them is worth.",
     ),
     "certify": Row(
-        "certify.certify",
-        command="memplan.api.cli.local.certify",
+        _imported,
         document="certificates.md",
         former={"certificate": "certify"},
-        files={".proof": "certified_plan"},
         help="Write a certificate that a plan is the best, or that nothing fits, which can be checked without memplan.",
     ),
     "compare": Row(
-        "compare.compare",
-        command="memplan.api.cli.local.compare",
+        _imported,
         panel=_FILES,
         document="systems.md",
         help="Compare the memory planner of a model's own runtime with memplan: the bytes used, the bound, and the"
         " bytes saved.",
     ),
     "convert": Row(
-        "convert.convert",
-        command="memplan.api.cli.local.convert",
+        _imported,
         panel=_FILES,
         document="systems.md",
         former={**dict.fromkeys(("export", "deploy", "import"), "convert"), "model": "convert --to lp"},
@@ -188,3 +185,19 @@ def search(name: str) -> Any:
 def former_names() -> Mapping[str, str]:
     """Return the commands that answer former names of questions."""
     return {former: words for row in questions().values() for former, words in row.former.items()}
+
+
+class _Capabilities(Mapping[str, "Capability[Any]"]):
+    """The questions themselves by name; each is imported when it is asked for."""
+
+    def __getitem__(self, name: str) -> "Capability[Any]":
+        return questions()[name].load(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(questions())
+
+    def __len__(self) -> int:
+        return len(questions())
+
+
+CAPABILITIES = _Capabilities()

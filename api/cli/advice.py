@@ -2,32 +2,66 @@
 
 import re
 import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import click
 
 from memplan.api.cli.flag_names import as_flag
-from memplan.api.cli.flags import Argument, flag_of
+from memplan.api.cli.flags import PANEL_OF, Argument, flag_of
+from memplan.api.cli.help import SectionedCommand
 from memplan.planner.errors import InputError, mended
+from memplan.questions import CAPABILITIES
 from memplan.questions.capability import Capability
-from memplan.questions.capability.registry import CAPABILITIES
 
+Keep = Callable[["CommandLine", Any], None]
+"""Takes the answer of a command line."""
 _ADVISED = r"`memplan ([a-z-]+)((?: --[^`]*)?)`"
 """A suggested command without its files, which only the command line knows."""
 
 
-class CommandLine(NamedTuple):
-    """The current command line: its capability, the parameters of its command, and their values by name.
+class QuestionCommand(SectionedCommand):
+    """The command of a question.
 
-    Where some of these are what a plan with the hash `plan_hash` remembers, `plain` are those that were given.
+    answer: runs a command line, and returns the exit status.
+    formats: the ways to write the answer to standard output.
+    forms: the suffixes of files that have the answer in another form than JSON.
+    beside: those of files beside the answer, such as a page; they get a part of the time.
+    needs_plans: those of files that need more than what a service answers.
     """
 
-    capability: Capability[Any]
-    parameters: Sequence[click.Parameter]
+    def __init__(
+        self,
+        capability: Capability[Any],
+        answer: Callable[["CommandLine"], int],
+        formats: Sequence[str],
+        forms: Collection[str],
+        beside: Collection[str],
+        needs_plans: Collection[str],
+        **described: Any,
+    ) -> None:
+        self.capability, self.answer, self.formats = capability, answer, formats
+        self.forms, self.beside, self.needs_plans = forms, beside, needs_plans
+        super().__init__(capability.name, panels=PANEL_OF, **described)
+
+
+class CommandLine(NamedTuple):
+    """The current command line: its command, and the values of the command's parameters by name.
+
+    Where some of these are what a plan with the hash `plan_hash` remembers, `plain` are those that were given.
+    The answer goes to `keep`, where that is given.
+    """
+
+    command: QuestionCommand
     given: Mapping[str, Any]
     plain: Mapping[str, Any] | None = None
     plan_hash: str | None = None
+    keep: Keep | None = None
+
+    @property
+    def capability(self) -> Capability[Any]:
+        """The question of the command."""
+        return self.command.capability
 
     @property
     def file(self) -> str:
@@ -44,11 +78,14 @@ class CommandLine(NamedTuple):
 
     def with_files(self, files: Mapping[str, str | None]) -> str:
         """Return the command line with other files."""
-        return f"`memplan {shlex.join([self.capability.name, *self._words(self.parameters, {**self.given, **files})])}`"
+        words = self._words(self.command.params, {**self.given, **files})
+        return f"`memplan {shlex.join([self.capability.name, *words])}`"
 
     def words_of(self, names: Iterable[str]) -> Iterator[str]:
         """Yield the command-line words for some of the command's parameters."""
-        yield from map(shlex.quote, self._words([each for each in self.parameters if each.name in names], self.given))
+        yield from map(
+            shlex.quote, self._words([each for each in self.command.params if each.name in names], self.given)
+        )
 
     def _completed(self, found: re.Match[str]) -> str:
         name = found[1]
@@ -61,7 +98,7 @@ class CommandLine(NamedTuple):
             return found[0]
         if "--output" in more:  # a new plan, without the old one
             arguments.pop("keep", None)
-        parameters = self.parameters
+        parameters: Sequence[click.Parameter] = self.command.params
         if target is not self.capability:
             files = [each for each in target.inputs if each.from_file is not None and not each.named_by_flag]
             arguments.setdefault(files[0].name, arguments.get(own))

@@ -3,55 +3,84 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import NamedTuple
 
 import click
 
 from memplan.api.cli.help import SectionedCommand, SectionedGroup
 from memplan.planner import __version__
 from memplan.planner.extensions import extensions
-from memplan.questions import Command, Row, questions
-
-if TYPE_CHECKING:
-    from memplan.api.cli.from_capability import CommandExtras
-    from memplan.questions.capability import Capability
+from memplan.questions import CAPABILITIES, Command, Row, questions
 
 
-def _own(where: str, about: str, panel: str) -> Command:
-    return Command(f"{__package__}.{where}", about, panel)
+def _imported(name: str) -> click.Command:
+    """Import a command of this package."""
+    found: click.Command
+    if name == "plan":
+        from memplan.api.cli.local.plan import plan as found
+    elif name == "explain":
+        from memplan.api.cli.local.explain import explain as found
+    elif name == "verify":
+        from memplan.api.cli.local.verify import verify as found
+    elif name == "check":
+        from memplan.api.cli.local.check import check as found
+    elif name == "sweep":
+        from memplan.api.cli.local.sweep import sweep as found
+    elif name == "certify":
+        from memplan.api.cli.local.certify import certify as found
+    elif name == "compare":
+        from memplan.api.cli.local.compare import compare as found
+    elif name == "convert":
+        from memplan.api.cli.local.convert import convert as found
+    elif name == "examples":
+        from memplan.api.cli.local.examples import examples as found
+    elif name == "solvers":
+        from memplan.api.cli.solvers.doctor import solvers as found
+    elif name == "schema":
+        from memplan.api.cli.solvers.schema import schema as found
+    elif name == "serve":
+        from memplan.api.cli.service.serving import serve as found
+    elif name == "worker":
+        from memplan.api.cli.service.serving import worker as found
+    elif name == "keys":
+        from memplan.api.cli.service.keys import keys as found
+    elif name == "database":
+        from memplan.api.cli.service.database import database as found
+    elif name == "core":
+        from memplan.api.cli.solvers.core import core as found
+    else:
+        from memplan.api.cli.solvers.doctor import doctor as found
+    return found
 
 
+_OF_QUESTIONS = ("plan", "explain", "verify", "check", "sweep", "certify", "compare", "convert")
+"""The questions with commands in this package."""
 COMMANDS = {
-    "examples": _own("local.examples:examples", "Write the examples that the documents name into a folder.", "Files"),
-    "solvers": _own("solvers.doctor:solvers", "List the solvers: what is installed, and what each can do.", "Solvers"),
-    "schema": _own(
-        "solvers.schema:schema",
+    "examples": Command(_imported, "Write the examples that the documents name into a folder.", "Files"),
+    "solvers": Command(_imported, "List the solvers: what is installed, and what each can do.", "Solvers"),
+    "schema": Command(
+        _imported,
         "Write the JSON Schema of problems, plans, operations and graphs, with the version of memplan.",
         "Files",
     ),
-    "serve": _own("service.serving:serve", "Serve over HTTP until a signal stops the process.", "Service"),
-    "worker": _own(
-        "service.serving:worker",
-        "Run the jobs that servers put into the database, until a signal stops the process.",
-        "Service",
+    "serve": Command(_imported, "Serve over HTTP until a signal stops the process.", "Service"),
+    "worker": Command(
+        _imported, "Run the jobs that servers put into the database, until a signal stops the process.", "Service"
     ),
-    "keys": _own(
-        "service.keys:keys", "Make, list and revoke the keys by which callers of the service are known.", "Service"
-    ),
-    "database": _own("service.database:database", "Bring the database of the service to this version.", "Service"),
-    "core": _own(
-        "solvers.core:core",
+    "keys": Command(_imported, "Make, list and revoke the keys by which callers of the service are known.", "Service"),
+    "database": Command(_imported, "Bring the database of the service to this version.", "Service"),
+    "core": Command(
+        _imported,
         "Get the planner for a program in C, C++, Rust or Zig that links it: the folder of its sources, or two files.",
         "Solvers",
     ),
-    "doctor": _own(
-        "solvers.doctor:doctor",
+    "doctor": Command(
+        _imported,
         "Report which code runs and why, which extras are installed, and how to install those that are missing.",
         "Solvers",
     ),
 }
-"""The commands that are written by hand, in modules of this package."""
+"""The commands that are no question's."""
 
 
 def added() -> dict[str, Command]:
@@ -105,22 +134,14 @@ def _row(name: str) -> Row | Command:
 
 def made(name: str) -> click.Command:
     """Return a command; one with commands of its own is a group."""
-    if name not in COMMANDS and name in questions():
-        from memplan.api.cli.from_capability import command_of
+    if name in COMMANDS or name in _OF_QUESTIONS:
+        return _imported(name)
+    if (row := extensions("commands").get(name)) is not None:
+        command: click.Command = row.load(name)
+        return command
+    from memplan.api.cli.question_command import answer_plainly, command_of
 
-        return command_of(*capability_of(name))
-    command: click.Command = (COMMANDS.get(name) or added()[name]).load()
-    return command
-
-
-def capability_of(name: str) -> tuple[Capability[Any], CommandExtras]:
-    """Return the capability of a command, and the extras of that command."""
-    from memplan.api.cli.from_capability import CommandExtras
-    from memplan.questions.capability.registry import CAPABILITIES
-
-    module = questions()[name].command
-    extras = CommandExtras() if module is None else import_module(module).LOCAL
-    return CAPABILITIES[name], extras
+    return command_of(CAPABILITIES[name])(answer_plainly)
 
 
 def listed(name: str) -> SectionedCommand:

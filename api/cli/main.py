@@ -38,23 +38,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _status(arguments: Sequence[str] | None) -> int:
     try:
         with handled(leave):
-            return _run(list(sys.argv[1:] if arguments is None else arguments))
+            return _command(list(sys.argv[1:] if arguments is None else arguments))
     except Interrupted as interrupted:
         return interrupted.status
     except Exception as error:  # noqa: BLE001 - Python's own exit status, 1, would mean that nothing fits
         return _fault(error)
-
-
-def _run(words: list[str]) -> int:
-    try:
-        if words == ["--version"]:
-            from memplan.planner import __version__
-
-            print(f"memplan {__version__}", flush=True)  # noqa: T201 - what the list of commands prints, too
-            return 0
-    except OSError as error:
-        return _full(error)
-    return _command(words)
 
 
 @contextmanager

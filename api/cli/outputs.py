@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Collection, Sequence
 
 from memplan.api.cli.advice import CommandLine
 from memplan.api.cli.flags import TABLE
@@ -15,19 +14,10 @@ _OF_CONVERT = (".c", ".h", ".ld", ".lp", ".tflite", ".pte", ".mlf", ".tar")
 """The suffixes of files that another command makes from a plan."""
 
 
-def refuse_files(
-    line: CommandLine,
-    forms: Collection[str],
-    beside: Collection[str],
-    needs_plans: Collection[str],
-    files_of_flags: Sequence[str],
-) -> bool:
-    """Raise InputError for files that cannot be written; return True if some are beside the answer.
-
-    The suffixes are those of files that have the answer in a form of it, that are beside it, and that need more than
-    what a service answers; further files are named by flags.
-    """
-    arguments, suffixes = line.given, {"", ".json", *forms, *beside}
+def refuse_files(line: CommandLine) -> bool:
+    """Raise InputError for files that cannot be written; return True if some are beside the answer."""
+    arguments, command = line.given, line.command
+    suffixes = {"", ".json", *command.forms, *command.beside}
     files = [arguments.get(each.name) for each in line.capability.inputs if each.from_file is not None]
     more = arguments.get("more")  # the files of several plans; the size option of a question
     files += [*(more if isinstance(more, list) else ()), arguments.get("budgets_file")]
@@ -45,11 +35,11 @@ def refuse_files(
             raise OptionError(f"output: must end in {names}, got {shown(path)}{way}")
         if path != STANDARD and os.path.realpath(path) in read:
             raise OptionError(f"output: must be another file than those that are read, got {path}")
-        if suffix_of(path) in needs_plans and arguments["server"] is not None:
+        if suffix_of(path) in command.needs_plans and arguments["server"] is not None:
             raise OptionError(f"output: {path} must not be asked for with --server, whose answer is not enough for it")
-    named_files = [arguments[name] for name in files_of_flags if arguments[name] is not None]
+    named_files = [path for name in ("save_plan", "save_baseline") if (path := arguments.get(name)) is not None]
     if arguments.get("save_plan") is not None and os.path.realpath(arguments["save_plan"]) in read:
         raise OptionError(f"save-plan: must be another file than those that are read, got {arguments['save_plan']}")
     for path in (*outputs, *named_files):
         refuse_unwritable(path)
-    return bool(named_files) or any(suffix_of(path) in beside for path in outputs)
+    return bool(named_files) or any(suffix_of(path) in command.beside for path in outputs)

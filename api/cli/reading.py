@@ -119,7 +119,7 @@ def as_for_the_plan(line: CommandLine) -> CommandLine:
         if path is not None:
             with contextlib.suppress(FileError):  # its reader names them
                 fields |= reading_of_plan(read_bytes(path))
-    flags = {str(each.name): each for each in line.parameters if each.name in fields}
+    flags = {str(each.name): each for each in line.command.params if each.name in fields}
     unsaid = {
         name: in_texts(fields[name]) for name, flag in flags.items() if arguments.get(name) in (None, flag.default)
     }

@@ -15,8 +15,7 @@ from memplan.api.cli.advice import flags_for
 from memplan.api.cli.help import ExtraArguments
 from memplan.planner.errors.did_you_mean import OtherWords, meant, other_words
 from memplan.planner.systems import systems
-from memplan.questions import former_names
-from memplan.questions.capability.registry import CAPABILITIES
+from memplan.questions import CAPABILITIES, former_names
 
 _COMMANDS: Mapping[str, OtherWords] = {
     "memplan": {"--version": "version", "--help": "help man"},

@@ -35,8 +35,8 @@ from memplan.planner.formats.memplan_json import parse, read_plan
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
+from memplan.questions import CAPABILITIES
 from memplan.questions.capability import Capability, CapabilityOptions
-from memplan.questions.capability.registry import CAPABILITIES
 from memplan.questions.capability.wire import written_body
 from memplan.questions.inputs.question import Question
 from memplan.questions.reading import validated

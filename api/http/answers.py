@@ -15,8 +15,8 @@ from memplan.api.http.app_state import Service
 from memplan.api.reports.plan_formats import PLAN_FORMATS
 from memplan.api.request_bodies import JSON
 from memplan.planner.errors import OptionError, shown
+from memplan.questions import CAPABILITIES
 from memplan.questions.capability import Capability
-from memplan.questions.capability.registry import CAPABILITIES
 from memplan.questions.capability.selection import FIELDS, Selection
 
 FAILED = 417

@@ -19,8 +19,8 @@ from memplan.api.request_bodies import BYTES, FORM, JSON, PLAN, TABLES, TEXT, bo
 from memplan.api.requests import takes_list
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
+from memplan.questions import CAPABILITIES
 from memplan.questions.capability import Capability
-from memplan.questions.capability.registry import CAPABILITIES
 from memplan.questions.capability.selection import FIELDS, HELP
 from memplan.questions.capability.wire import request_model
 

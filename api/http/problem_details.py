@@ -27,8 +27,7 @@ from memplan.api.store.errors import StoreError
 from memplan.api.workers.task import LostWorkersError
 from memplan.planner.errors import FormatError, InputError, OptionError, TimeOverError, sentences_of_options, shown
 from memplan.planner.errors.did_you_mean import KNOWN_FIELDS, OtherWords, meant
-from memplan.questions import former_names
-from memplan.questions.capability.registry import CAPABILITIES
+from memplan.questions import CAPABILITIES, former_names
 from memplan.questions.reading import ReadOptions
 
 REFUSED = InputError, RefusalError, FaultError, StoreError, LostWorkersError

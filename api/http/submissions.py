@@ -22,7 +22,7 @@ from memplan.planner.errors import OptionError, sentences_of_options, shown
 from memplan.planner.errors.did_you_mean import did_you_mean
 from memplan.planner.instance.canonical import problem_hash
 from memplan.planner.instance.compile import compile_problem
-from memplan.questions.capability.registry import CAPABILITIES
+from memplan.questions import CAPABILITIES
 from memplan.questions.inputs.question import Subject, subject_of
 from memplan.questions.plan.reason import check_solver, refuse_own_planner
 

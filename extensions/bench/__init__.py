@@ -1,9 +1,21 @@
 """Solvers and other planners side by side on suites of problems; and the machines of clusters, for all commands."""
 
+from typing import TYPE_CHECKING
+
 from memplan.questions import Cluster, Command
 
+if TYPE_CHECKING:
+    import click
+
+
+def _bench(_name: str) -> "click.Command":
+    from memplan.extensions.bench.command import bench
+
+    return bench
+
+
 COMMAND = Command(
-    where="memplan.extensions.bench.command:bench",
+    _bench,
     help="Run solvers on suites, each run in a process of its own, or compare two files of results.",
     panel="Solvers",
 )

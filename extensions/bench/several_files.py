@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 
-from memplan.api.cli.advice import CommandLine
-from memplan.api.cli.from_capability import Ended, Keep, say_wrong
+from memplan.api.cli.advice import CommandLine, Keep
+from memplan.api.cli.asking import Ended, say_wrong
 from memplan.api.cli.running import FAULT
 from memplan.api.cli.streams import STANDARD, read_bytes, say
 from memplan.extensions.bench.away import lacking, needed

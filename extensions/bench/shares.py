@@ -12,9 +12,9 @@ from contextlib import contextmanager, redirect_stderr, suppress
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from memplan.api.cli.advice import CommandLine
-from memplan.api.cli.commands import capability_of
-from memplan.api.cli.from_capability import parameters_of, run_apart
+from memplan.api.cli.advice import CommandLine, QuestionCommand
+from memplan.api.cli.asking import run_apart
+from memplan.api.cli.commands import made
 from memplan.api.cli.streams import begin_command
 from memplan.extensions.bench.clusters import is_unwanted
 from memplan.solvers.processes.child import ChildProcess
@@ -114,17 +114,17 @@ def main() -> None:
 
 def _ran(share: Share) -> Iterator[Sequence[Any]]:
     """Run the lines of a share, and yield the fields of `Done`."""
-    capability, extras = capability_of(share.command)
-    parameters = parameters_of(capability, extras)
+    command = made(share.command)
+    assert isinstance(command, QuestionCommand), "lines of a cluster are questions"
     for sent in share.sent_lines:
         written = begin_command(sent.files)
-        line, answers = CommandLine(capability, parameters, sent.given, sent.plain, sent.plan_hash), list[str]()
+        line, answers = CommandLine(command, sent.given, sent.plain, sent.plan_hash), list[str]()
 
         def keep(_line: CommandLine, answer: Any, answers: list[str] = answers) -> None:
             answers.append(answer.model_dump_json())
 
         with redirect_stderr(io.StringIO()) as said:
-            (done,) = run_apart([line], extras, keep if share.wants_answers else None)
+            (done,) = run_apart([line], keep if share.wants_answers else None)
         # Errors are printed where the command line came from.
         said_there = "" if done.wrong else said.getvalue()
         files = {path: data.decode() for path, data in written.items()}

@@ -1,9 +1,21 @@
 """The library of problems: verified facts about each, submissions, and runs of any planner."""
 
+from typing import TYPE_CHECKING
+
 from memplan.questions import Command
 
+if TYPE_CHECKING:
+    import click
+
+
+def _library(_name: str) -> "click.Command":
+    from memplan.extensions.library.command import library
+
+    return library
+
+
 COMMAND = Command(
-    where="memplan.extensions.library.command:library",
+    _library,
     help="Work with the library of problems: list, get and check them, submit plans, and run planners on them.",
     panel="Solvers",
 )

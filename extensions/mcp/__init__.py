@@ -1,9 +1,21 @@
 """Every question of memplan as a tool for assistants: `memplan mcp`, by the Model Context Protocol."""
 
+from typing import TYPE_CHECKING
+
 from memplan.questions import Command
 
+if TYPE_CHECKING:
+    import click
+
+
+def _mcp(_name: str) -> "click.Command":
+    from memplan.extensions.mcp.server import mcp
+
+    return mcp
+
+
 COMMAND = Command(
-    where="memplan.extensions.mcp.server:mcp",
+    _mcp,
     help="Serve an assistant on standard input and output, by the Model Context Protocol.",
     panel="Service",
 )

@@ -21,8 +21,8 @@ from memplan.files import contents, named
 from memplan.planner import __version__
 from memplan.planner.errors import InputError, MemplanError, OptionError, ReaderFaultError, shown
 from memplan.planner.errors.did_you_mean import did_you_mean
+from memplan.questions import CAPABILITIES
 from memplan.questions.capability import Capability, Control
-from memplan.questions.capability.registry import CAPABILITIES
 from memplan.questions.capability.wire import read_body_options, request_model
 from memplan.questions.inputs.question import Input, Question, read_inputs
 

@@ -1,25 +1,36 @@
 """Networks: operations in the order with the least peak, and the lifetimes that programs give their buffers."""
 
+from typing import TYPE_CHECKING, Any
+
 from memplan.questions import Row, Search
 
+if TYPE_CHECKING:
+    from memplan.questions.capability import Capability
+
+
+def _imported(name: str) -> "Capability[Any]":
+    CAPABILITY: Capability[Any]  # noqa: N806 - as the modules call it
+    if name == "order":
+        from memplan.extensions.networks.order.order import CAPABILITY
+    else:
+        from memplan.extensions.networks.liveness.liveness import CAPABILITY
+    return CAPABILITY
+
+
 ORDER = Row(
-    "order.order",
-    command="memplan.extensions.networks.commands.order",
+    _imported,
     panel="Networks",
     document="order.md",
     former={"recompute": "order --recompute", "reorder": "order"},
     help="Order operations so that as few bytes as possible are alive at once, and plan them in that order.",
-    package=__name__,
 )
 LIVENESS = Row(
-    "liveness.liveness",
-    command="memplan.extensions.networks.commands.liveness",
+    _imported,
     panel="Networks",
     document="liveness.md",
     former={"shadow": "liveness --plan"},
     help="Find out when the buffers of a program are alive, from its operations, and make a problem of them that"
     " can be planned.",
-    package=__name__,
 )
 REORDER = Search("memplan.extensions.networks.commands.reordering:reordered")
 CHECK_REORDER = Search("memplan.extensions.networks.commands.reordering:check")

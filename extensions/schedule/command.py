@@ -1,17 +1,25 @@
-"""The page of `memplan schedule`."""
+"""`memplan schedule`, and its page."""
 
 from __future__ import annotations
 
-from typing import Any
-
-from memplan.api.cli.from_capability import CommandExtras, Invocation
+from memplan.api.cli.advice import CommandLine
+from memplan.api.cli.asking import ask, end, read, show, write_beside
+from memplan.api.cli.question_command import command_of
 from memplan.api.cli.streams import PAGE
+from memplan.extensions.schedule.schedule import CAPABILITY
 
 
-def _page(call: Invocation, answer: Any, _path: str) -> bytes:
-    from memplan.api.reports.views import view
+@command_of(CAPABILITY, beside=(PAGE,))
+def schedule(line: CommandLine) -> int:
+    """Answer, and draw the page."""
+    call = read(line)
+    answer = ask(call)
+    show(call, answer)
 
-    return view("schedule")(call.title(), answer)
+    def page(_path: str) -> bytes:
+        from memplan.api.reports.views import view
 
+        return view("schedule")(call.title(), answer)
 
-LOCAL = CommandExtras(beside={PAGE: _page})
+    write_beside(call, {PAGE: page})
+    return end(call, answer)

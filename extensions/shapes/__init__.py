@@ -1,13 +1,23 @@
 """Problems whose sizes are expressions: plans for all values, and how far the symbols may grow."""
 
+from typing import TYPE_CHECKING, Any
+
 from memplan.questions import Row
 
+if TYPE_CHECKING:
+    from memplan.questions.capability import Capability
+
+
+def _shapes(_name: str) -> "Capability[Any]":
+    from memplan.extensions.shapes.shapes import CAPABILITY
+
+    return CAPABILITY
+
+
 SHAPES = Row(
-    "shapes",
-    command="memplan.extensions.shapes.command",
+    _shapes,
     panel="Networks",
     document="shapes.md",
     former={"limits": "shapes --limits", "verify-shapes": "shapes --verify"},
     help="Plan a problem whose sizes are expressions, such as `48*b*n**2`, once for all values of its symbols.",
-    package=__name__,
 )

@@ -1,18 +1,33 @@
-"""The files of `memplan shapes`: its page, and offsets as the source of a program."""
+"""`memplan shapes`: its page, and offsets as the source of a program."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from memplan.api.cli.from_capability import CommandExtras, Invocation
+from memplan.api.cli.advice import CommandLine
+from memplan.api.cli.asking import Call, ask, end, read, show, write_beside
+from memplan.api.cli.question_command import command_of
 from memplan.api.cli.streams import PAGE
+from memplan.extensions.shapes.shapes import CAPABILITY
 from memplan.planner.errors import OptionError
 
 SOURCES = {".c": "c", ".py": "python"}
 """The language of a source file with offsets, by its suffix."""
 
 
-def _page(call: Invocation, answer: Any, path: str) -> bytes | None:
+@command_of(CAPABILITY, forms=SOURCES, beside=(PAGE,))
+def shapes(line: CommandLine) -> int:
+    """Answer, also as source in the language of a file."""
+    call = read(line)
+    _prepare_source(call)
+    answer = ask(call)
+    source = None if answer.source is None else answer.source.encode()
+    show(call, answer, dict.fromkeys(SOURCES, lambda _path: source))
+    write_beside(call, {PAGE: lambda path: _page(call, answer, path)})
+    return end(call, answer)
+
+
+def _page(call: Call, answer: Any, path: str) -> bytes | None:
     from memplan.api.reports.views import view
 
     if not answer.curves:
@@ -21,7 +36,7 @@ def _page(call: Invocation, answer: Any, path: str) -> bytes | None:
     return view("shapes")(call.title(), answer)
 
 
-def _prepare_source(call: Invocation) -> None:
+def _prepare_source(call: Call) -> None:
     """Request the offsets in the language of the file that -o names."""
     languages = {language for suffix, language in SOURCES.items() if call.has_output(suffix)}
     if (wanted := call.flags["to"]) is not None:
@@ -30,10 +45,3 @@ def _prepare_source(call: Invocation) -> None:
         raise OptionError(f"output: must be of one language, got {', '.join(sorted(languages))}")
     if languages and wanted is None:
         call.change(to=languages.pop())
-
-
-def _source(_call: Invocation, answer: Any, _path: str) -> bytes | None:
-    return None if answer.source is None else bytes(answer.source.encode())
-
-
-LOCAL = CommandExtras(forms=dict.fromkeys(SOURCES, _source), beside={PAGE: _page}, prepare=_prepare_source)

@@ -1,9 +1,21 @@
 """memplan inside and beside torch: steps and a memory, a backend of torch.compile, and the files that torch writes."""
 
+from typing import TYPE_CHECKING
+
 from memplan.questions import Command
 
+if TYPE_CHECKING:
+    import click
+
+
+def _fits(_name: str) -> "click.Command":
+    from memplan.extensions.torch.command import fits
+
+    return fits
+
+
 FITS = Command(
-    where="memplan.extensions.torch.command:fits",
+    _fits,
     help="Say whether a step of a torch model fits into memory: inference, or training with its optimizer.",
     panel="Networks",
 )

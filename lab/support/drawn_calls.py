@@ -19,7 +19,7 @@ from memplan.extensions.systems.tests import foreign_files
 from memplan.planner.errors import InputError
 from memplan.planner.formats import FORMATS
 from memplan.planner.model.problem import Problem
-from memplan.questions.capability.registry import CAPABILITIES
+from memplan.questions import CAPABILITIES
 from memplan.solvers.portfolio.options import SolveOptions
 from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.search.control import Control

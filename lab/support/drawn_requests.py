@@ -13,7 +13,7 @@ from typing import Any
 from lab.support.heavy_bodies import bank, graph, problem
 from memplan.api.http.openapi import PROBLEM_EXAMPLE
 from memplan.planner.systems import file_readers
-from memplan.questions.capability.registry import CAPABILITIES
+from memplan.questions import CAPABILITIES
 
 Drawn = tuple[str, bytes]
 """The method with the path, and the bytes of a request."""

@@ -15,8 +15,7 @@ import pytest
 
 import memplan
 from memplan import Buffer, FileError, InputError, OptionError, Pool, Problem, solve
-from memplan.questions import questions
-from memplan.questions.capability.registry import CAPABILITIES
+from memplan.questions import CAPABILITIES, questions
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES, MODEL = ROOT / "examples", ROOT / "tests" / "models" / "view.tflite"

@@ -17,8 +17,8 @@ from memplan.api.cli.flag_names import as_flag, spelled
 from memplan.api.cli.main import main
 from memplan.api.settings import Settings
 from memplan.planner.errors import Option, OptionError
+from memplan.questions import CAPABILITIES
 from memplan.questions.capability import Capability, Control
-from memplan.questions.capability.registry import CAPABILITIES
 from memplan.questions.capability.wire import read_body_options, read_question
 from tests.support.server import Running, running
 

@@ -145,13 +145,15 @@ def test_the_guides_list_few_files() -> None:
 def test_a_toy_capability_is_answered_on_every_entrance(tmp_path: Path) -> None:
     copy_packages(tmp_path)
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
-    rows = "QUESTIONS: Mapping[str, Row] = {\n"
+    rows = "_OWN: Mapping[str, Row] = {\n"
+    found = "    from memplan.questions.count.count import CAPABILITY\n\n    return CAPABILITY\n"
+    load = f"def _count(_name: str) -> Any:\n{found}\n"
     extend(
         tmp_path,
         {
             "questions/count/__init__.py": [("", '"""The question `count`."""\n')],
             "questions/count/count.py": [("", COUNT)],
-            "questions/__init__.py": [(rows, f'{rows}    "count": Row("count.count"),\n')],
+            "questions/__init__.py": [(rows, f'{load}\n{rows}    "count": Row(_count),\n')],
         },
     )
     done = run_beside(tmp_path, CALLS, str(tmp_path))

@@ -15,8 +15,8 @@ from memplan.api.request_bodies import JSON
 from memplan.api.requests import head_of, parse_request
 from memplan.api.settings import Settings
 from memplan.planner.errors import OptionError
+from memplan.questions import CAPABILITIES
 from memplan.questions.capability import Control
-from memplan.questions.capability.registry import CAPABILITIES
 from memplan.questions.capability.selection import Selection
 from tests.support.server import Running, running
 

@@ -6,19 +6,19 @@ import os
 from pathlib import Path
 from typing import Any
 
-from memplan.api.cli.from_capability import Invocation
+from memplan.api.cli.asking import Call
 from memplan.api.cli.streams import PAGE, suffix_of, write
 from memplan.planner.model.plan import Plan
 
 
-def plan_picture(call: Invocation, answer: Any, _path: str) -> bytes:
+def plan_picture(call: Call, answer: Any) -> bytes:
     """Return the picture of a plan."""
     from memplan.api.reports.picture import draw
 
     return draw(call.question["problem"], answer)
 
 
-def plan_page(call: Invocation, answer: Plan) -> bytes:
+def plan_page(call: Call, answer: Plan) -> bytes:
     """Return the page of a plan."""
     from memplan.api.reports.views import view
     from memplan.planner.foreign.program_names import names_in, names_of_models
@@ -32,7 +32,7 @@ def plan_page(call: Invocation, answer: Plan) -> bytes:
     return write_page(problem, answer, title=title, names=names)
 
 
-def open_page(call: Invocation, answer: Plan) -> None:
+def open_page(call: Call, answer: Plan) -> None:
     """Open the page of a plan in a browser."""
     import tempfile
     import webbrowser

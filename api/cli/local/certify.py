@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
+from memplan.api.cli.advice import CommandLine
+from memplan.api.cli.asking import Call, ask, end, read, show
 from memplan.api.cli.flags import Flag
-from memplan.api.cli.from_capability import CommandExtras, Invocation
+from memplan.api.cli.question_command import command_of
 from memplan.api.cli.running import graceful_interrupts
 from memplan.api.cli.streams import CERTIFICATE, refuse_unwritable, suffix_of, write
 from memplan.planner.model.plan import Plan
+from memplan.questions.certify.certify import CAPABILITY, certified, for_veripb
 from memplan.solvers.processes.apart import run_in_thread
 
 _OUTPUT = (
@@ -20,35 +21,27 @@ _OUTPUT = (
 _VERIPB = (".opb", ".pbp")
 
 
-def _targets(call: Invocation) -> list[str]:
-    """Return the files to write; VeriPB needs two."""
+@command_of(CAPABILITY, Flag("output", "--output", "-o", metavar="CERTIFICATE", help=_OUTPUT))
+def certify(line: CommandLine) -> int:
+    """Answer, and write the certificate; VeriPB needs two files."""
+    call = read(line)
     output = call.flags["output"]
     is_pair = output is not None and Path(output).suffix in _VERIPB
-    return [str(Path(output).with_suffix(suffix)) for suffix in _VERIPB] if is_pair else [output] if output else []
-
-
-def _prepare(call: Invocation) -> None:
-    for path in _targets(call):
+    targets = [str(Path(output).with_suffix(suffix)) for suffix in _VERIPB] if is_pair else [output] if output else []
+    for path in targets:
         refuse_unwritable(path)
+    answer = ask(call)
+    show(call, answer, says_lines=True)
+    if answer.text and targets:
+        texts = call.writing(lambda: for_veripb(call.question["problem"], answer)) if is_pair else (answer.text,)
+        for path, text in zip(targets, texts, strict=True):
+            write(path, text.encode())
+    return end(call, answer)
 
 
-def _finish(call: Invocation, answer: Any) -> Sequence[str]:
-    targets = _targets(call) if answer.text else []
-    texts = [answer.text]
-    if len(targets) > 1:
-        from memplan.questions.certify.certify import for_veripb
-
-        texts = list(for_veripb(call.question["problem"], answer))
-    for path, text in zip(targets, texts, strict=False):
-        write(path, text.encode())
-    return ()
-
-
-def certified_plan(call: Invocation, answer: Plan) -> Plan:
+def certified_plan(call: Call, answer: Plan) -> Plan:
     """Write the certificate of a plan, and return the plan with the facts about it."""
     (path, *_) = (path for path in call.outputs if suffix_of(path) == CERTIFICATE)
-    from memplan.questions.certify.certify import certified
-
     with graceful_interrupts() as cancelled:
         limit_s = max(0.01, min(call.options.time_limit_s, call.left_s()))
         problem = call.question["problem"]
@@ -58,12 +51,3 @@ def certified_plan(call: Invocation, answer: Plan) -> Plan:
     else:
         call.said.append(f"no certificate: {certificate.reason}")
     return plan
-
-
-LOCAL = CommandExtras(
-    (Flag("output", "--output", "-o", metavar="CERTIFICATE", help=_OUTPUT),),
-    prepare=_prepare,
-    finish=_finish,
-    owns_output=True,
-    says_lines=True,
-)

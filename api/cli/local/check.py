@@ -1,23 +1,24 @@
-"""The files of `memplan check`: reports, a page, the plan and the next baseline."""
+"""`memplan check`: reports, a page, the plan and the next baseline."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from memplan.api.checks.reports import REPORTS
 from memplan.api.cli.advice import CommandLine
+from memplan.api.cli.asking import Call, ask, end, read, show, write_beside
 from memplan.api.cli.flags import ON, SAVE_BASELINE, SAVE_PLAN, Flag
-from memplan.api.cli.from_capability import CommandExtras, Invocation
-from memplan.api.cli.local.check_folder import check_many
+from memplan.api.cli.local.check_folder import check_folder, is_folder, with_budgets
+from memplan.api.cli.question_command import command_of
 from memplan.api.cli.streams import PAGE, format_for, suffix_of, write
 from memplan.api.reports.plan_formats import write_plan
 from memplan.planner.errors import OptionError
 from memplan.planner.instance.audit import verify
 from memplan.planner.model.sizes import UNLIMITED
 from memplan.questions.check.budgets import read_budgets
+from memplan.questions.check.check import CAPABILITY
 from memplan.questions.plan.baseline import write_baseline
 
 _BUDGETS = (
@@ -26,12 +27,26 @@ _BUDGETS = (
 )
 
 
-def _runs(line: CommandLine) -> int | None:
-    """Check each model of a folder, or one model with a file of budgets."""
-    return check_many(line, LOCAL)
+@command_of(
+    CAPABILITY,
+    *(Flag("budgets_file", "--budgets", metavar="TOML", help=_BUDGETS), SAVE_PLAN, SAVE_BASELINE, ON),
+    forms=REPORTS,
+    beside=(PAGE,),
+)
+def check(line: CommandLine) -> int:
+    """Check a model, with what a file of budgets says of it, or each model of a folder."""
+    if is_folder(line):
+        return check_folder(line)
+    call = read(with_budgets(line))
+    _prepare(call)
+    answer = ask(call)
+    show(call, answer, {suffix: lambda path: REPORTS[suffix_of(path)](answer) for suffix in REPORTS}, says_lines=True)
+    write_beside(call, {PAGE: lambda _path: _page(call, answer)})
+    _save(call, answer)
+    return end(call, answer)
 
 
-def _prepare(call: Invocation) -> None:
+def _prepare(call: Call) -> None:
     if call.files["baseline"] is not None and "baseline" not in call.question:
         call.say(f"{call.files['baseline']}: is made now, so that nothing is compared with it before the next check")
     format_for(call.flags["save_plan"])
@@ -46,7 +61,7 @@ def _prepare(call: Invocation) -> None:
     call.change(with_plan=has_files or call.has_output(PAGE))
 
 
-def _refuse_no_comparison(call: Invocation) -> None:
+def _refuse_no_comparison(call: Call) -> None:
     """Raise OptionError if a compared plan has no known problem, or does not belong to it."""
     baseline = call.question.get("baseline")
     if baseline is None:
@@ -60,7 +75,7 @@ def _refuse_no_comparison(call: Invocation) -> None:
         raise OptionError(f"page: {call.files['baseline']}: {violations[0].message}")
 
 
-def _page(call: Invocation, answer: Any, _path: str) -> bytes | None:
+def _page(call: Call, answer: Any) -> bytes | None:
     if answer.plan is None or answer.difference is None:
         return None
     from memplan.api.reports.views import PlanOf, view
@@ -72,26 +87,14 @@ def _page(call: Invocation, answer: Any, _path: str) -> bytes | None:
     return view("comparison")(before, after, answer.difference)
 
 
-def _finish(call: Invocation, answer: Any) -> Sequence[str]:
+def _save(call: Call, answer: Any) -> None:
     if answer.plan is None or "problem" not in call.question:
-        return ()
+        return
     problem, _ = read_budgets(call.flags["budgets"] or (), call.question["problem"])
     if (path := call.flags["save_plan"]) is not None:
         write(path, write_plan(answer.plan, problem, format_for(path)))
     if (path := call.flags["save_baseline"]) is not None and answer.pools:
         if "baseline" in call.question and os.path.realpath(path) == os.path.realpath(str(call.files["baseline"])):
-            return (f"{path}: stays as it was, as it is compared with; without --baseline it is new",)
-        write(path, write_baseline(problem, answer.plan))
-    return ()
-
-
-LOCAL = CommandExtras(
-    (Flag("budgets_file", "--budgets", metavar="TOML", help=_BUDGETS), SAVE_PLAN, SAVE_BASELINE, ON),
-    forms={suffix: lambda _call, answer, path: REPORTS[suffix_of(path)](answer) for suffix in REPORTS},
-    beside={PAGE: _page},
-    files=("save_plan", "save_baseline"),
-    runs=_runs,
-    prepare=_prepare,
-    finish=_finish,
-    says_lines=True,
-)
+            call.said.append(f"{path}: stays as it was, as it is compared with; without --baseline it is new")
+        else:
+            write(path, write_baseline(problem, answer.plan))

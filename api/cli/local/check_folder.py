@@ -9,9 +9,9 @@ from typing import Any
 
 from memplan.api.checks.reports import REPORTS, report_of_many
 from memplan.api.cli.advice import CommandLine
+from memplan.api.cli.asking import run_apart
 from memplan.api.cli.flag_names import as_flag, spelled
 from memplan.api.cli.flags import flag_of, options_given
-from memplan.api.cli.from_capability import CommandExtras, run, run_apart
 from memplan.api.cli.local.several_files import refuse_on
 from memplan.api.cli.streams import (
     STANDARD,
@@ -41,26 +41,24 @@ Tables = Mapping[Path | None, Mapping[str, Any]]
 """The extra flags for each model, by its real path; those for all others at None."""
 
 
-def check_many(line: CommandLine, extras: CommandExtras) -> int | None:
-    """Check a folder, or a model with a file of budgets, and return the exit status; None where neither is given."""
-    arguments, path = line.given, line.given["problem"]
-    is_folder = path != STANDARD and Path(path).is_dir()
-    budgets = arguments["budgets_file"]
-    if not is_folder:
-        refuse_on(line, "a folder")
-    if not is_folder and budgets is None:
-        return None
-    tables = {} if budgets is None else read_as(budgets, lambda data: _tables(data, Path(budgets).parent, is_folder))
-    if not is_folder:
-        return run(_line_of(line, path, tables), extras)
-    for name in ("save_plan", "save_baseline", "subject", *_FILES.values()):
-        if arguments[name] is not None:
-            raise OptionError(f"{spelled(name)[0][2:]}: must be given for one model, not for a folder")
-    for report in arguments["outputs"] or ():
-        if suffix_of(report) not in REPORTS:
-            raise OptionError(f"output: must end in {', '.join(REPORTS)} for a folder, got {shown(report)}")
-        refuse_unwritable(report)
-    return _check_folder(line, extras, tables)
+def is_folder(line: CommandLine) -> bool:
+    """Return True for a folder, the models in which are checked; raises OptionError."""
+    path = line.given["problem"]
+    if path != STANDARD and Path(path).is_dir():
+        return True
+    refuse_on(line, "a folder")
+    return False
+
+
+def with_budgets(line: CommandLine) -> CommandLine:
+    """Return the command line of one model, with what a file of budgets says of it; raises InputError."""
+    tables = _tables_of(line, of_all=False)
+    return line if tables is None else _line_of(line, line.given["problem"], tables)
+
+
+def _tables_of(line: CommandLine, *, of_all: bool) -> Tables | None:
+    path = line.given["budgets_file"]
+    return None if path is None else read_as(path, lambda data: _tables(data, Path(path).parent, of_all))
 
 
 def _tables(data: bytes, folder: Path, of_all: bool) -> Tables:
@@ -121,8 +119,17 @@ def _line_of(line: CommandLine, model: str, tables: Tables) -> CommandLine:
     return line._replace(given={**line.given, **own, "problem": model, "budgets_file": None})
 
 
-def _check_folder(line: CommandLine, extras: CommandExtras, tables: Tables) -> int:
+def check_folder(line: CommandLine) -> int:
+    """Check each model of a folder, and return the exit status; raises InputError."""
     arguments, checks, status = line.given, list[Check](), 0
+    tables = _tables_of(line, of_all=True) or {}
+    for name in ("save_plan", "save_baseline", "subject", *_FILES.values()):
+        if arguments[name] is not None:
+            raise OptionError(f"{spelled(name)[0][2:]}: must be given for one model, not for a folder")
+    for report in arguments["outputs"] or ():
+        if suffix_of(report) not in REPORTS:
+            raise OptionError(f"output: must end in {', '.join(REPORTS)} for a folder, got {shown(report)}")
+        refuse_unwritable(report)
     reports = arguments["outputs"] or ()
     is_table = not reports and wants_table(arguments["display"])
 
@@ -137,7 +144,7 @@ def _check_folder(line: CommandLine, extras: CommandExtras, tables: Tables) -> i
 
     models = (_line_of(line, model, tables).given for model in _models(arguments["problem"], tables))
     each = [line._replace(given={**one, "outputs": None, "budgets": _budgets(line, one)}) for one in models]
-    for one in run_apart(each, extras, keep):
+    for one in run_apart(each, keep):
         checks += [unread(one.line.file, one.wrong)] if one.wrong else []
         status = max(status, one.status)
     for report in reports:

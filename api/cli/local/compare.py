@@ -1,21 +1,24 @@
-"""Passes the file's name on, from which `memplan compare` infers its kind."""
+"""`memplan compare`: files are answered each by itself, and their names say their kinds."""
 
 from __future__ import annotations
 
+from memplan.api.cli.advice import CommandLine
+from memplan.api.cli.asking import ask, end, read, show
 from memplan.api.cli.flags import ON
-from memplan.api.cli.from_capability import CommandExtras, Invocation
-from memplan.api.cli.local.several_files import more, run_each
+from memplan.api.cli.local.several_files import has_several, more, run_each
+from memplan.api.cli.question_command import command_of
 from memplan.api.cli.streams import STANDARD
+from memplan.questions.compare.compare import CAPABILITY
 
 
-def _take_name(call: Invocation) -> None:
-    path = call.files["file"]
-    if call.flags["name"] is None and path != STANDARD:
-        call.change(name=path)
-
-
-LOCAL: CommandExtras = CommandExtras(
-    (more("Further models, compared each by itself into -o FOLDER/."), ON),
-    runs=lambda line: run_each(line, LOCAL),
-    prepare=_take_name,
-)
+@command_of(CAPABILITY, more("Further models, compared each by itself into -o FOLDER/."), ON)
+def compare(line: CommandLine) -> int:
+    """Answer for one file, whose name is passed on, or for several."""
+    if has_several(line):
+        return run_each(line)
+    call = read(line)
+    if call.flags["name"] is None and call.files["file"] != STANDARD:
+        call.change(name=call.files["file"])
+    answer = ask(call)
+    show(call, answer)
+    return end(call, answer)

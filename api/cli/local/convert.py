@@ -1,15 +1,17 @@
-"""The files that `memplan convert` writes."""
+"""`memplan convert`, and the files that it writes."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
+from memplan.api.cli.advice import CommandLine
+from memplan.api.cli.asking import Call, ask, end, read, show
 from memplan.api.cli.flags import Flag
-from memplan.api.cli.from_capability import CommandExtras, Invocation
+from memplan.api.cli.question_command import command_of
 from memplan.api.cli.streams import STANDARD, refuse_unwritable, write
 from memplan.planner.errors import OptionError, shown
 from memplan.questions.convert.answer import Converted, facts
+from memplan.questions.convert.convert import CAPABILITY
 from memplan.questions.convert.options import target_of_name
 
 _OUTPUT = (
@@ -19,7 +21,21 @@ _OUTPUT = (
 )
 
 
-def _prepare(call: Invocation) -> None:
+@command_of(CAPABILITY, Flag("output", "--output", "-o", metavar="FILE", help=_OUTPUT))
+def convert(line: CommandLine) -> int:
+    """Answer, and write the files of the form that is asked for."""
+    call = read(line)
+    _prepare(call)
+    answer, output = ask(call), call.flags["output"]
+    if output is not None and answer.not_written is None:
+        _write(output, answer)
+    show(call, answer, is_written=output is not None)
+    if output is not None:
+        call.said += call.writing(lambda: _facts(output, answer))
+    return end(call, answer)
+
+
+def _prepare(call: Call) -> None:
     output, file = call.flags["output"], call.files["file"]
     if output is not None and output != STANDARD:
         if Path(output).resolve() == Path(file or "").resolve():
@@ -30,15 +46,6 @@ def _prepare(call: Invocation) -> None:
             call.change(to=target_of_name(output))
     if call.flags["name"] is None and file != STANDARD:
         call.change(name=file)
-
-
-def _shows(call: Invocation, answer: Converted) -> bool:
-    output = call.flags["output"]
-    if output is None:
-        return False
-    if answer.not_written is None:
-        _write(output, answer)
-    return True
 
 
 def _write(output: str, answer: Converted) -> None:
@@ -59,10 +66,7 @@ def _write(output: str, answer: Converted) -> None:
         write(target, data)
 
 
-def _finish(call: Invocation, answer: Converted) -> Sequence[str]:
-    output = call.flags["output"]
-    if output is None:
-        return ()
+def _facts(output: str, answer: Converted) -> list[str]:
     lines = list(facts(answer))
     if answer.not_written is not None:
         lines.append(f"{output}: not written, as {answer.not_written}")
@@ -80,12 +84,3 @@ def _measured(model: bytes, arena_size: int) -> str:
     rules = rules_of(model)
     assert rules is not None, "a model with an arena is of a system with one"
     return rules.measured(model, arena_size)
-
-
-LOCAL = CommandExtras(
-    flags=(Flag("output", "--output", "-o", metavar="FILE", help=_OUTPUT),),
-    prepare=_prepare,
-    finish=_finish,
-    shows=_shows,
-    owns_output=True,
-)

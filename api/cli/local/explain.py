@@ -1,21 +1,27 @@
-"""The page of `memplan explain`: what does not fit, or a plan, and the plan of each repair."""
+"""`memplan explain`: what does not fit, or a plan, and the plan of each repair, also as a page."""
 
 from __future__ import annotations
 
-from typing import Any
-
-from memplan.api.cli.from_capability import CommandExtras, Invocation
+from memplan.api.cli.advice import CommandLine
+from memplan.api.cli.asking import ask, end, read, show, write_beside
+from memplan.api.cli.question_command import command_of
 from memplan.api.cli.streams import PAGE
+from memplan.questions.explain.explain import CAPABILITY
 
 
-def _page(call: Invocation, answer: Any, _path: str) -> bytes:
-    from memplan.api.reports.views import view
+@command_of(CAPABILITY, beside=(PAGE,), needs_plans=(PAGE,))
+def explain(line: CommandLine) -> int:
+    """Answer, with the plans of repairs where a page shows them."""
+    call = read(line)
+    if call.has_output(PAGE):
+        call.change(with_plans=True)
+    answer = ask(call)
+    show(call, answer)
 
-    return view("explain")(call.title(), call.question["problem"], answer)
+    def page(_path: str) -> bytes:
+        from memplan.api.reports.views import view
 
+        return view("explain")(call.title(), call.question["problem"], answer)
 
-LOCAL = CommandExtras(
-    beside={PAGE: _page},
-    needs_plans=(PAGE,),
-    prepare=lambda call: call.change(with_plans=True) if call.has_output(PAGE) else None,
-)
+    write_beside(call, {PAGE: page})
+    return end(call, answer)

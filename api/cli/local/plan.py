@@ -1,17 +1,30 @@
-"""The parts that only `memplan plan` has: files of a plan, several models, operations in a better order."""
+"""`memplan plan`: files of a plan, several models, operations in a better order."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
+from memplan.api.cli.advice import CommandLine
+from memplan.api.cli.asking import Call, answered, asking, begin, end, show, write_beside
 from memplan.api.cli.flags import BROWSER, ON, TABLE, Flag
-from memplan.api.cli.from_capability import CommandExtras, Invocation
 from memplan.api.cli.local.beside_plan import open_page, plan_page, plan_picture
-from memplan.api.cli.local.several_files import more, read_several, run_each
-from memplan.api.cli.streams import FOLDER, PAGE, PICTURE, STANDARD, is_terminal, read_as, suffix_of, warnings, write
+from memplan.api.cli.local.several_files import has_several, more, read_several, run_each
+from memplan.api.cli.question_command import command_of
+from memplan.api.cli.reading import read_files
+from memplan.api.cli.streams import (
+    CERTIFICATE,
+    FOLDER,
+    PAGE,
+    PICTURE,
+    STANDARD,
+    is_terminal,
+    read_as,
+    suffix_of,
+    warnings,
+    write,
+)
 from memplan.api.reports.plan_formats import PLAN_FORMATS, write_plan
 from memplan.planner.errors import OptionError
 from memplan.planner.extensions import extensions
@@ -22,14 +35,10 @@ from memplan.questions import questions, search
 from memplan.questions.plan.answers import heaps_line, kept_lines, others_lines, problem_in_heaps
 from memplan.questions.plan.plan import CAPABILITY
 from memplan.questions.plan.reason import is_own_planner
-from memplan.questions.reading import Reader, ReadOptions
-
-if TYPE_CHECKING:
-    from memplan.questions.capability import Control
+from memplan.questions.reading import ReadOptions
 
 _BEST = "best"
-_OF_OTHERS = {suffix: (row.command, name) for row in questions().values() for suffix, name in row.files.items()}
-"""Maps suffixes of files beside a plan to the module and function that write them."""
+_BESIDE = (PAGE, PICTURE, FOLDER, *((CERTIFICATE,) if "certify" in questions() else ()))
 _ORDER = (
     "best: plan operations in the order that needs the fewest bytes. A,B:"
     f" {ReadOptions.model_fields['order'].description!s}"
@@ -40,8 +49,46 @@ _TOGETHER = (
 )
 
 
-def _reads(reader: Reader, given: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """Skip reading a problem that depends on the order of operations; read several problems as one."""
+@command_of(
+    CAPABILITY,
+    more("Models that share the memory with it, or with -o FOLDER/ alone are planned each by itself."),
+    Flag("together", multiple=True, metavar="NAMES", help=_TOGETHER),
+    Flag("order", multiple=True, metavar="best|A,B", help=_ORDER),
+    ON,
+    formats=tuple(dict.fromkeys((*FORMATS, TABLE, *PLAN_FORMATS, BROWSER))),
+    forms=tuple(module.SUFFIX for module in FORMATS.values()),
+    beside=_BESIDE,
+)
+def plan(line: CommandLine) -> int:
+    """Plan one problem, several of one memory, or each of several."""
+    if has_several(line):
+        return run_each(line)
+    call = begin(line)
+    call.question = call.in_time(lambda: _question(call))
+    _refuse(call)
+    with asking(call, draws=True) as control:
+        if _BEST in (call.flags["order"] or ()):
+            call.question = call.in_time(lambda: search("reorder")(call, control))
+        answer = answered(call, control)
+    if not isinstance(answer, Plan):
+        show(call, answer)
+        return end(call, answer)
+    answer = _show(call, answer)
+    show(call, answer, is_written=True)
+    pictures = {PAGE: lambda _path: plan_page(call, answer), PICTURE: lambda _path: plan_picture(call, answer)}
+    write_beside(call, {**pictures, FOLDER: lambda path: _parts(call, answer, path)})
+    if call.opens:
+        call.writing(lambda: open_page(call, answer))
+    if answer.status == "infeasible" and not call.flags["quiet"] and "cascade-hint" in extensions("searches"):
+        left_s = max(0.01, call.left_s())
+        hint = call.writing(lambda: search("cascade-hint")(call.question["problem"], call.reader, left_s))
+        call.said += [] if hint is None else [hint]
+    return end(call, answer)
+
+
+def _question(call: Call) -> Mapping[str, Any]:
+    """Read the problem, or several as one; one that depends on the order of operations waits for that."""
+    reader, given = call.reader, call.flags
     is_reordered = _BEST in (given["order"] or ())
     if is_reordered and given["more"]:
         raise OptionError("order: best must not be given with several files: order each, and plan what that writes")
@@ -53,17 +100,13 @@ def _reads(reader: Reader, given: Mapping[str, Any]) -> Mapping[str, Any] | None
         reader.name = given["problem"]
         reader.data = read_as(given["problem"], lambda data: data)
         return {}
-    return None
+    return read_files(call.line, reader)
 
 
-def _begin(call: Invocation, control: Control) -> None:
-    if _BEST in (call.flags["order"] or ()):
-        call.question = search("reorder")(call, control)
-
-
-def _prepare(call: Invocation) -> None:
+def _refuse(call: Call) -> None:
+    """Raise OptionError for files and options that do not go with the question."""
     solver = call.flags["solver"]
-    if isinstance(call.question.get("problem"), ObjectsProblem) and call.has_output(PAGE, PICTURE, FOLDER, *_OF_OTHERS):
+    if isinstance(call.question.get("problem"), ObjectsProblem) and call.has_output(*_BESIDE):
         raise OptionError(f"output: must be JSON for shared objects, got {', '.join(call.outputs)}")
     if call.has_output(FOLDER) and call.reader.application is None and call.flags["order"] != [_BEST]:
         raise OptionError("output: must be a folder for several files, or with order best")
@@ -71,11 +114,7 @@ def _prepare(call: Invocation) -> None:
         raise OptionError(f"server: must not be given with a planner of your own, got solver {solver}")
 
 
-def _page(call: Invocation, answer: Any, _path: str) -> bytes:
-    return plan_page(call, call.prepared or answer)
-
-
-def _parts(call: Invocation, answer: Any, path: str) -> None:
+def _parts(call: Call, answer: Plan, path: str) -> None:
     """Write the plan of each of several models into a folder."""
     application = call.reader.application
     if application is None or not answer.placements:
@@ -84,19 +123,18 @@ def _parts(call: Invocation, answer: Any, path: str) -> None:
         write(f"{path.rstrip('/')}/{name}.plan.json", memplan_json.write_plan(application.plan_of(name, answer), model))
 
 
-def _show(call: Invocation, answer: Any) -> bool:
-    """Print a plan in the requested format, and its messages for people."""
+def _show(call: Call, answer: Plan) -> Plan:
+    """Print a plan in the requested format, and its messages for people; return it with what its certificate says."""
     flags, problem = call.flags, call.question["problem"]
     is_quiet, display = flags["quiet"], flags["display"]
-    if not isinstance(answer, Plan):
-        return False
     if answer.heaps is not None:
         problem = problem_in_heaps(problem, answer)
         call.question = {**call.question, "problem": problem}
-    for suffix, (module, function) in _OF_OTHERS.items():
-        if call.has_output(suffix):
-            answer = call.prepared = getattr(import_module(module), function)(call, answer)
-    plans = [path for path in call.outputs if suffix_of(path) not in (PAGE, PICTURE, "/", *_OF_OTHERS)]
+    if call.has_output(CERTIFICATE):
+        from memplan.api.cli.local.certify import certified_plan
+
+        answer = certified_plan(call, answer)
+    plans = [path for path in call.outputs if suffix_of(path) not in _BESIDE]
     is_table = display == TABLE or (display is None and not plans and not is_quiet and is_terminal(sys.stdout))
     if not plans and not is_table and call.selection is None:
         plans = [STANDARD]
@@ -117,35 +155,4 @@ def _show(call: Invocation, answer: Any) -> bool:
         show_plan(problem, answer, sys.stdout if is_table else sys.stderr, completed)
     elif not is_quiet and answer.explanation is not None:
         call.say(answer.explanation.message)
-    return True
-
-
-def _finish(call: Invocation, answer: Any) -> Sequence[str]:
-    if not isinstance(answer, Plan):
-        return ()
-    if call.opens:
-        open_page(call, answer)
-    if answer.status != "infeasible" or call.flags["quiet"] or "cascade-hint" not in extensions("searches"):
-        return ()
-    hint = search("cascade-hint")(call.question["problem"], call.reader, max(0.01, call.left_s()))
-    return () if hint is None else (hint,)
-
-
-LOCAL: CommandExtras = CommandExtras(
-    (
-        more("Models that share the memory with it, or with -o FOLDER/ alone are planned each by itself."),
-        Flag("together", multiple=True, metavar="NAMES", help=_TOGETHER),
-        Flag("order", multiple=True, metavar="best|A,B", help=_ORDER),
-        ON,
-    ),
-    formats=tuple(dict.fromkeys((*FORMATS, TABLE, *PLAN_FORMATS, BROWSER))),
-    forms={module.SUFFIX: lambda _call, answer, _path: CAPABILITY.write(answer) for module in FORMATS.values()},
-    beside={PAGE: _page, PICTURE: plan_picture, FOLDER: _parts} | dict.fromkeys(_OF_OTHERS, lambda *_: None),
-    runs=lambda line: run_each(line, LOCAL),
-    reads=_reads,
-    begin=_begin,
-    prepare=_prepare,
-    shows=_show,
-    finish=_finish,
-    draws_progress=True,
-)
+    return answer

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from memplan.api.cli.advice import CommandLine
+from memplan.api.cli.asking import run_apart
 from memplan.api.cli.flags import Argument
-from memplan.api.cli.from_capability import CommandExtras, run_apart
 from memplan.api.cli.streams import FOLDER, read_as, refuse_unwritable, suffix_of
 from memplan.planner.errors import FileError, OptionError, shown
 from memplan.questions.reading import Reader, joined, names_of, refuse_files
@@ -42,22 +42,27 @@ def refuse_on(line: CommandLine, what: str) -> None:
         raise OptionError(f"on: must be given with {what}, got {shown(line.file)} alone: leave it out")
 
 
-def run_each(line: CommandLine, extras: CommandExtras) -> int | None:
-    """Answer for several files independently, into a folder; None for one file, and for plans of one memory."""
+def has_several(line: CommandLine) -> bool:
+    """Return True for several files that are answered each by itself, into a folder; raises OptionError."""
     arguments, outputs = line.given, list[str](line.given["outputs"] or ())
     is_each = [suffix_of(path) for path in outputs] == [FOLDER] and not arguments.get("together")
-    if not arguments["more"] or not is_each:
-        refuse_on(line, "several files and -o FOLDER/")
-        if arguments["more"] and "together" not in arguments:
-            way = f"as -o answers/, since {line.capability.name} answers each file by itself"
-            raise OptionError(f"output: must be a folder for several files, {way}")
-        return None
-    first, folder = line.capability.inputs[0].name, outputs[0]
-    paths = [line.file, *arguments["more"]]
+    if arguments["more"] and is_each:
+        return True
+    refuse_on(line, "several files and -o FOLDER/")
+    if arguments["more"] and "together" not in arguments:
+        way = f"as -o answers/, since {line.capability.name} answers each file by itself"
+        raise OptionError(f"output: must be a folder for several files, {way}")
+    return False
+
+
+def run_each(line: CommandLine) -> int:
+    """Answer for several files independently, into a folder."""
+    first, folder = line.capability.inputs[0].name, line.given["outputs"][0]
+    paths = [line.file, *line.given["more"]]
     refuse_unwritable(folder)
     files = [str(Path(folder, f"{name}.{line.capability.name}.json")) for name in names_of(paths)]
-    alone = {**arguments, "more": None}
+    alone = {**line.given, "more": None}
     lines = [
         line._replace(given={**alone, first: path, "outputs": [file]}) for path, file in zip(paths, files, strict=True)
     ]
-    return max(one.status for one in run_apart(lines, extras))
+    return max(one.status for one in run_apart(lines))

@@ -1,4 +1,4 @@
-"""The files of `memplan sweep`: a table and a page."""
+"""`memplan sweep`: problems are swept each by itself, into JSON, a table and a page."""
 
 from __future__ import annotations
 
@@ -6,17 +6,39 @@ import csv
 import io
 from typing import Any
 
+from memplan.api.cli.advice import CommandLine
+from memplan.api.cli.asking import Call, ask, end, read, show, write_beside
 from memplan.api.cli.flags import ON
-from memplan.api.cli.from_capability import CommandExtras, Invocation
-from memplan.api.cli.local.several_files import more, run_each
+from memplan.api.cli.local.several_files import has_several, more, run_each
+from memplan.api.cli.question_command import command_of
 from memplan.api.cli.streams import PAGE
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.sizes import size_text
+from memplan.questions.sweep.combinations import CAPABILITY
 
 _COLUMNS = ("status", "cost", "cost_lower_bound", "peak", "lower_bound")
 
 
-def _page(call: Invocation, answer: Any, _path: str) -> bytes:
+@command_of(
+    CAPABILITY,
+    more("Further problems, swept each by itself into -o FOLDER/."),
+    ON,
+    forms=(".csv",),
+    beside=(PAGE,),
+    needs_plans=(PAGE,),
+)
+def sweep(line: CommandLine) -> int:
+    """Answer for one problem, or for several."""
+    if has_several(line):
+        return run_each(line)
+    call = read(line)
+    answer = ask(call)
+    show(call, answer, {".csv": lambda _path: _csv(answer)})
+    write_beside(call, {PAGE: lambda _path: _page(call, answer)})
+    return end(call, answer)
+
+
+def _page(call: Call, answer: Any) -> bytes:
     """Return the page of a sweep, with a plan for each point, over the sum of the sizes or the point's number."""
     from memplan.api.reports.views import ChartAxis, ChartPoint, view
 
@@ -34,7 +56,7 @@ def _page(call: Invocation, answer: Any, _path: str) -> bytes:
     return view("chart")(call.title(problem.name), ChartAxis(f"size of {pool}"), y_axis, rows)
 
 
-def _csv(_call: Invocation, answer: Any, _path: str) -> bytes:
+def _csv(answer: Any) -> bytes:
     """Write the points as a table, with each pool's use and bound in columns of their own."""
     text = io.StringIO(newline="")
     names = [use.name for use in answer.points[0].pools] if answer.points else []
@@ -49,12 +71,3 @@ def _csv(_call: Invocation, answer: Any, _path: str) -> bytes:
         others += [", ".join(change.text for change in point.changes)] if point.changes else []
         out.writerow([*point.sizes.values(), *others, *(getattr(point, name) for name in _COLUMNS), *uses])
     return text.getvalue().encode()
-
-
-LOCAL: CommandExtras = CommandExtras(
-    (more("Further problems, swept each by itself into -o FOLDER/."), ON),
-    forms={".csv": _csv},
-    beside={PAGE: _page},
-    needs_plans=(PAGE,),
-    runs=lambda line: run_each(line, LOCAL),
-)

@@ -1,41 +1,36 @@
-"""The parts that only `memplan verify` has: the plan inside a file, and the plan and page that it writes."""
+"""`memplan verify`: the plan inside a file, and the plan and page that it writes."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
+from memplan.api.cli.advice import CommandLine
+from memplan.api.cli.asking import ask, end, read, show, write_beside
 from memplan.api.cli.flags import BROWSER, SAVE_PLAN, TABLE
-from memplan.api.cli.from_capability import CommandExtras, Invocation
 from memplan.api.cli.local.beside_plan import open_page, plan_page
+from memplan.api.cli.question_command import command_of
 from memplan.api.cli.streams import PAGE, write
 from memplan.api.reports.plan_formats import write_plan
 from memplan.planner.errors import OptionError
+from memplan.questions.verify.verify import CAPABILITY
 
 
-def _prepare(call: Invocation) -> None:
+@command_of(CAPABILITY, SAVE_PLAN, formats=("json", TABLE, BROWSER), beside=(PAGE,))
+def verify(line: CommandLine) -> int:
+    """Verify a plan, write a better one, and draw it."""
+    call = read(line)
     options: Any = call.options
-    if call.flags["save_plan"] is not None:
+    save_plan, question = call.flags["save_plan"], call.question
+    if save_plan is not None:
         if not (options.better or options.again):
             raise OptionError("save-plan: must be given with --better or --again, whose plan it is")
         call.change(with_plans=True)
-
-
-def _finish(call: Invocation, answer: Any) -> Sequence[str]:
+    answer = ask(call)
+    show(call, answer, says_lines=True)
+    write_beside(call, {PAGE: lambda _path: plan_page(call, question["plan"])})
     part = answer.better if answer.again is None else answer.again
-    if call.flags["save_plan"] is not None and part is not None and part.plan is not None:
-        write(call.flags["save_plan"], write_plan(part.plan, call.question["problem"], "json"))
+    if save_plan is not None and part is not None and part.plan is not None:
+        write(save_plan, write_plan(part.plan, question["problem"], "json"))
     if call.opens:
-        open_page(call, call.question["plan"])
-    return ()
-
-
-LOCAL = CommandExtras(
-    (SAVE_PLAN,),
-    formats=("json", TABLE, BROWSER),
-    beside={PAGE: lambda call, _answer, _path: plan_page(call, call.question["plan"])},
-    files=("save_plan",),
-    prepare=_prepare,
-    finish=_finish,
-    says_lines=True,
-)
+        open_page(call, question["plan"])
+    return end(call, answer)

@@ -22,8 +22,8 @@ from memplan.api.store.job import OPEN, Job
 from memplan.planner.formats import memplan_json
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
+from memplan.questions import CAPABILITIES
 from memplan.questions.capability import Capability
-from memplan.questions.capability.registry import CAPABILITIES
 
 router = APIRouter()
 

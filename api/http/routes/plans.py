@@ -18,7 +18,7 @@ from memplan.api.service.cache.cached_plan import CachedPlan
 from memplan.api.service.cache.canonical_plan import canonical_plan
 from memplan.api.store.tables.jobs import HASH
 from memplan.planner.errors import shown
-from memplan.questions.capability.registry import CAPABILITIES
+from memplan.questions import CAPABILITIES
 
 router = APIRouter()
 

@@ -31,9 +31,9 @@ from memplan.api.store.tables.jobs import HASH
 from memplan.planner import __version__
 from memplan.planner.errors import OptionError, shown
 from memplan.planner.model.plan import Explanation, Plan
+from memplan.questions import CAPABILITIES
 from memplan.questions import questions as rows
 from memplan.questions.capability import Capability, Control
-from memplan.questions.capability.registry import CAPABILITIES
 from memplan.questions.reading import with_reading
 from memplan.solvers.search.control import Deadline
 

@@ -21,7 +21,7 @@ from memplan.api.store.job import ENDED, OPEN, Job, State
 from memplan.api.store.tables.events import moved, tell
 from memplan.api.store.writing import insert_new, wake_workers
 from memplan.planner.errors import shown
-from memplan.questions.capability.registry import CAPABILITIES
+from memplan.questions import CAPABILITIES
 
 COLUMNS = [column for column in schema.jobs.c if column.name in Job.__dataclass_fields__]
 """The columns of a Job."""

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from memplan.questions.capability.registry import CAPABILITIES
+from memplan.questions import CAPABILITIES
 
 mcp = pytest.importorskip("mcp")
 stdio = pytest.importorskip("mcp.client.stdio")

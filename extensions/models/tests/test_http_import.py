@@ -21,7 +21,7 @@ from memplan.planner.foreign.reading import read_model
 from memplan.planner.formats.memplan_json import read_plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.operations.graph import write_graph
-from memplan.questions.capability.registry import CAPABILITIES
+from memplan.questions import CAPABILITIES
 from tests.support.dump_files import MEMORIES, recorded
 from tests.support.server import Running, running
 

@@ -1,15 +1,22 @@
-"""The problem file that `memplan liveness` writes."""
+"""`memplan liveness`, and the problem file that it writes."""
 
 from __future__ import annotations
 
-from memplan.api.cli.from_capability import CommandExtras, Invocation
-from memplan.extensions.networks.liveness.liveness import LivenessAnswer
+from memplan.api.cli.advice import CommandLine
+from memplan.api.cli.asking import ask, end, read, show
+from memplan.api.cli.question_command import command_of
+from memplan.extensions.networks.liveness.liveness import CAPABILITY
 from memplan.files import write_problem
 
 
-def _problem(_call: Invocation, answer: LivenessAnswer, path: str) -> bytes:
-    """Return the problem alone, for other commands to read."""
-    return write_problem(answer.problem, format="csv" if path.lower().endswith(".csv") else "json")
+@command_of(CAPABILITY, forms=(".json", ".csv", ""))
+def liveness(line: CommandLine) -> int:
+    """Answer; files have the problem alone, for other commands to read."""
+    call = read(line)
+    answer = ask(call)
 
+    def problem(path: str) -> bytes:
+        return write_problem(answer.problem, format="csv" if path.lower().endswith(".csv") else "json")
 
-LOCAL = CommandExtras(forms={".json": _problem, ".csv": _problem, "": _problem}, says_lines=True)
+    show(call, answer, dict.fromkeys(line.command.forms, problem), says_lines=True)
+    return end(call, answer)

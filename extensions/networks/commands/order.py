@@ -1,13 +1,16 @@
-"""The files that `memplan order` writes beside its answer: a page, a certificate, the reordered model."""
+"""`memplan order`, and what it writes beside its answer: a page, a certificate, the reordered model."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from memplan.api.cli.advice import CommandLine
+from memplan.api.cli.asking import Call, ask, end, read, show, write_beside
 from memplan.api.cli.flags import Flag, integer
-from memplan.api.cli.from_capability import CommandExtras, Invocation
+from memplan.api.cli.question_command import command_of
 from memplan.api.cli.streams import CERTIFICATE, PAGE, suffix_of
+from memplan.extensions.networks.order.order import CAPABILITY
 from memplan.planner.errors import OptionError, shown
 from memplan.planner.systems import systems
 
@@ -19,21 +22,36 @@ MODELS = tuple(suffix for each in systems() if each.reorders for row in each.rea
 _ALIGNMENT = "Place tensors at multiples of this many bytes. Tensors of a model are also rounded up to it."
 
 
+@command_of(
+    CAPABILITY,
+    Flag("alignment", type=integer, metavar="SIZE", help=_ALIGNMENT),
+    beside=(PAGE, CERTIFICATE, *MODELS),
+    needs_plans=(PAGE, *MODELS),
+)
+def order(line: CommandLine) -> int:
+    """Answer, with a certificate where a file is to have it."""
+    load_writing(line.given)
+    call = read(line)
+    refuse_no_model(call)
+    if call.flags["recompute"] and call.has_output(CERTIFICATE, *MODELS):
+        raise OptionError(f"output: with recompute, must be JSON or a page, got {', '.join(call.outputs)}")
+    if call.has_output(CERTIFICATE):
+        call.change(with_certificate=True)
+    answer = ask(call)
+    show(call, answer)
+    models = dict.fromkeys(MODELS, lambda path: _model(call, answer, path))
+    drawn = {PAGE: lambda path: _page(call, answer, path), CERTIFICATE: lambda _path: _certificate(call, answer)}
+    write_beside(call, {**drawn, **models})
+    return end(call, answer)
+
+
 def load_writing(given: Mapping[str, Any]) -> None:
     """Import the writers of models if a model will be written."""
     if any(suffix_of(path) in MODELS for path in given["outputs"] or ()):
         import memplan.extensions.cascade.writing  # noqa: F401
 
 
-def _prepare(call: Invocation) -> None:
-    refuse_no_model(call)
-    if call.flags["recompute"] and call.has_output(CERTIFICATE, *MODELS):
-        raise OptionError(f"output: with recompute, must be JSON or a page, got {', '.join(call.outputs)}")
-    if call.has_output(CERTIFICATE):
-        call.change(with_certificate=True)
-
-
-def refuse_no_model(call: Invocation) -> None:
+def refuse_no_model(call: Call) -> None:
     """Raise OptionError early if a model should be written but none, or one of another format, was read."""
     for path in call.outputs:
         if suffix_of(path) not in MODELS:
@@ -45,21 +63,21 @@ def refuse_no_model(call: Invocation) -> None:
         refuse_other_format(call.reader, path)
 
 
-def _certificate(call: Invocation, answer: Any, _path: str) -> bytes | None:
+def _certificate(call: Call, answer: Any) -> bytes | None:
     certificate = answer.certificate
     if certificate is not None and certificate.text is None:
         call.said.append(f"no certificate: {certificate.reason}")
     return None if certificate is None or certificate.text is None else bytes(certificate.text.encode())
 
 
-def _has_plan(call: Invocation, answer: Any, path: str) -> bool:
+def _has_plan(call: Call, answer: Any, path: str) -> bool:
     if answer.placed is None:
         call.exit_status = 1
         call.said.append(f"{path}: not written, as the time was over before the order had a plan")
     return answer.placed is not None
 
 
-def _page(call: Invocation, answer: Any, path: str) -> bytes | None:
+def _page(call: Call, answer: Any, path: str) -> bytes | None:
     from memplan.api.reports.views import view
 
     title = call.title(answer.name)
@@ -68,7 +86,7 @@ def _page(call: Invocation, answer: Any, path: str) -> bytes | None:
     return view("order")(title, answer) if _has_plan(call, answer, path) else None
 
 
-def _model(call: Invocation, answer: Any, path: str) -> bytes | None:
+def _model(call: Call, answer: Any, path: str) -> bytes | None:
     if not _has_plan(call, answer, path):
         return None
     from memplan.extensions.cascade.writing import written_model
@@ -76,7 +94,7 @@ def _model(call: Invocation, answer: Any, path: str) -> bytes | None:
     return model_if_gained(call, written_model(call.reader, answer), path)
 
 
-def model_if_gained(call: Invocation, written: Written, path: str) -> bytes | None:
+def model_if_gained(call: Call, written: Written, path: str) -> bytes | None:
     """Return the converted model, if there is one, and keep its messages; otherwise the exit status is 1."""
     data, sentences = written.data, [f"{path}: {sentence}" for sentence in written.sentences]
     if data is not None and written.arena is not None:
@@ -92,12 +110,3 @@ def model_if_gained(call: Invocation, written: Written, path: str) -> bytes | No
         call.exit_status = 1
     call.said += sentences
     return data
-
-
-LOCAL = CommandExtras(
-    flags=(Flag("alignment", type=integer, metavar="SIZE", help=_ALIGNMENT),),
-    beside={PAGE: _page, CERTIFICATE: _certificate, **dict.fromkeys(MODELS, _model)},
-    needs_plans=(PAGE, *MODELS),
-    loads=load_writing,
-    prepare=_prepare,
-)

@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic_core import to_json
 
-from memplan.api.cli.from_capability import Invocation
+from memplan.api.cli.asking import Call
 from memplan.api.cli.streams import FOLDER, suffix_of, warnings, write
 from memplan.extensions.networks.order.reordering import reorder
 from memplan.files import named
@@ -32,7 +32,7 @@ def check(given: Mapping[str, Any]) -> None:
         raise OptionError(f"order: best must be given alone, got {', '.join(given['order'])}")
 
 
-def reordered(call: Invocation, control: Control) -> Mapping[str, Any]:
+def reordered(call: Call, control: Control) -> Mapping[str, Any]:
     """Reorder the operations in a file; return the resulting problem and a plan to start from."""
     reader, path = call.reader, str(call.files["problem"])
     with named(path):

@@ -8,7 +8,7 @@ from functools import cache
 import jsonschema_rs
 
 from memplan.api.http.app import create_app
-from memplan.questions.capability.registry import CAPABILITIES
+from memplan.questions import CAPABILITIES
 
 
 @cache

@@ -15,7 +15,7 @@ from lab.stops import HERE, Tally, contradicted, drawn, stopped_here
 from lab.support.drawn_calls import drawn_inputs
 from memplan.extensions.systems.tests import stopping
 from memplan.extensions.systems.tests.stopping import Asks, stopped
-from memplan.questions.capability.registry import CAPABILITIES
+from memplan.questions import CAPABILITIES
 from tests.support.depth import seeds
 from tests.support.small_problems import small_problems
 

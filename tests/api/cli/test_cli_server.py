@@ -18,7 +18,7 @@ from memplan.planner.formats import read_plan, read_problem
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
-from memplan.questions.capability.registry import CAPABILITIES
+from memplan.questions import CAPABILITIES
 from tests.support.hard_requests import hard_request, soon
 from tests.support.processes import WORKER, below, command, runs
 from tests.support.server import Running

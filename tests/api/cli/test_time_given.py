@@ -13,7 +13,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from memplan.api.cli.from_capability import CommandExtras, command_of
+from memplan.api.cli.advice import CommandLine
+from memplan.api.cli.asking import ask, end, read, show
+from memplan.api.cli.question_command import answer_plainly, command_of
 from memplan.api.cli.running import seconds_left
 from memplan.api.cli.streams import write
 from memplan.questions.capability import Answer, Capability, CapabilityOptions, Control
@@ -66,7 +68,7 @@ ENDLESS = Capability(endless, inputs=(), lines=lambda found: [str(found.count)],
 
 
 def test_a_command_that_ignores_its_time_limit_returns_the_last_result_that_it_recorded() -> None:
-    app = command_of(ENDLESS)
+    app = command_of(ENDLESS)(answer_plainly)
     ran = CliRunner().invoke(app, ["--time-limit", "0.01", "--notes", "2", "-o", "-"])
     assert (ran.exit_code, json.loads(ran.stdout)) == (0, {"count": 1})
     ran = CliRunner().invoke(app, ["--time-limit", "0.01"])
@@ -75,8 +77,16 @@ def test_a_command_that_ignores_its_time_limit_returns_the_last_result_that_it_r
 
 def test_the_answer_is_written_even_if_its_extra_files_exceed_the_time_limit(tmp_path: Path) -> None:
     answer = tmp_path / "answer.json"
-    local = CommandExtras(finish=lambda _given, _answer: go_on())
-    ran = CliRunner().invoke(command_of(ENDLESS, local), ["--time-limit", "0.01", "--notes", "1", "-o", str(answer)])
+
+    @command_of(ENDLESS)
+    def app(line: CommandLine) -> int:
+        call = read(line)
+        answer = ask(call)
+        show(call, answer)
+        call.writing(go_on)
+        return end(call, answer)
+
+    ran = CliRunner().invoke(app, ["--time-limit", "0.01", "--notes", "1", "-o", str(answer)])
     assert str(ran.exception) == "time-limit: must be enough for what is written with the answer, got 0.01"
     assert json.loads(answer.read_text()) == {"count": 0}
 

@@ -22,7 +22,7 @@ from memplan.planner.model.problem import Problem
 from memplan.planner.operations.graph import graph_from
 from memplan.planner.operations.order_check import peak_of
 from memplan.planner.verify.verifier import verify
-from memplan.questions.capability.registry import CAPABILITIES
+from memplan.questions import CAPABILITIES
 from tests.support.hard_requests import hard_request
 from tests.support.renaming import respelled, spelled
 from tests.support.server import Running

@@ -18,7 +18,7 @@ from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.systems import reference_planners
 from memplan.planner.verify.verifier import verify
-from memplan.questions.capability.registry import CAPABILITIES
+from memplan.questions import CAPABILITIES
 from memplan.questions.reading import ReadOptions
 from memplan.solvers.portfolio import registry
 from memplan.solvers.portfolio.registry import SOLVERS

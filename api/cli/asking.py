@@ -1,0 +1,293 @@
+"""A command line's question: its files are read, it is asked, and the answer is written."""
+
+import sys
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+from memplan.api.cli.advice import CommandLine, Keep
+from memplan.api.cli.flags import BROWSER, TABLE, options_given
+from memplan.api.cli.outputs import refuse_files
+from memplan.api.cli.reading import read_files
+from memplan.api.cli.running import FAULT, INTERRUPTED, WRONG_INPUT, graceful_interrupts, seconds_left
+from memplan.api.cli.streams import (
+    ProgressLine,
+    is_terminal,
+    say,
+    say_written,
+    suffix_of,
+    wants_table,
+    warnings,
+    write,
+)
+from memplan.files import named
+from memplan.planner.errors import InputError, OptionError, ReaderFaultError
+from memplan.questions.capability import CapabilityOptions, Control, Deadline, silent
+from memplan.questions.capability.selection import Selection
+from memplan.questions.reading import Reader, ReadOptions, with_reading
+from memplan.solvers.processes.apart import run_in_thread
+
+Result = TypeVar("Result")
+Writers = Mapping[str, Callable[[str], bytes | None]]
+"""By suffix, what returns the bytes for a path, or None after it has written or said why there is none."""
+_NONE: Writers = {}
+_FOR_FILES = 0.1
+"""The share of the time limit for extra files: a page of 30,000 operations takes 0.5 s."""
+_GRACE_S = 0.25
+_WRITING_S = 0.2
+"""The seconds after its limit in which a command may still find a first answer, and those for writing its files."""
+
+
+@dataclass(eq=False, repr=False)
+class Call:
+    """A command while it runs.
+
+    line: the command line.
+    flags: what it says, by the names of parameters.
+    files: the files of inputs, by their names.
+    reader, question, options: what was read of them.
+    due: when the answer is, so that there is time for its files.
+    selection: the only fields of the answer's JSON that are wanted on standard output.
+    opens: True where a page of the answer is to be opened in a browser.
+    limit_s, left_s: a limit of time that was given, and what says how much of it is left.
+    cancelled: is set by Ctrl-C.
+    noted: the answers so far.
+    drawn: the line of a terminal that shows progress.
+    exit_status: that of what it writes.
+    said: sentences for people, about what was written or not.
+    """
+
+    line: CommandLine
+    flags: Mapping[str, Any]
+    files: Mapping[str, str | None]
+    reader: Reader
+    options: CapabilityOptions
+    due: Deadline
+    question: Mapping[str, Any] = field(default_factory=dict)
+    selection: Selection | None = None
+    opens: bool = False
+    limit_s: float | None = None
+    left_s: Callable[[], float] = lambda: float("inf")
+    cancelled: threading.Event = field(default_factory=threading.Event)
+    noted: list[Any] = field(default_factory=list)
+    drawn: ProgressLine | None = None
+    exit_status: int = 0
+    said: list[str] = field(default_factory=list)
+
+    @property
+    def outputs(self) -> Sequence[str]:
+        """The files that -o names, where it takes several."""
+        return self.flags.get("outputs") or ()
+
+    def say(self, *texts: str) -> None:
+        """Print texts on standard error, with complete commands."""
+        for text in texts:
+            say(f"memplan: {self.line.completed(text)}")
+
+    def in_time(
+        self,
+        work: Callable[[], Result],
+        what: str = "an answer",
+        more_s: float = 0.0,
+        noted: Sequence[Result] = (),
+    ) -> Result:
+        """Run work with the time limit; shortly after it, abandon the work and return the last answer noted.
+
+        Raises OptionError where nothing was noted.
+        """
+        draw = None if self.drawn is None else self.drawn.draw
+        try:
+            return run_in_thread(work, draw, lambda: _GRACE_S + more_s + self.left_s())
+        except TimeoutError:
+            if noted:
+                return noted[-1]
+            raise OptionError(f"time-limit: must be enough for {what}, got {self.limit_s:g}") from None
+
+    def writing(self, work: Callable[[], Result]) -> Result:
+        """Run, in the time that is left, what writes files beside the answer; raises OptionError."""
+        return self.in_time(work, "what is written with the answer", _WRITING_S)
+
+    def change(self, **options: Any) -> None:
+        """Change options for the writers of the command's files."""
+        self.options = self.options.model_copy(update=options)
+
+    def title(self, name: str | None = None) -> str:
+        """Return the title of a page: the name of its subject, or of the file."""
+        return name or Path(next(iter(self.files.values())) or "").name
+
+    def has_output(self, *suffixes: str) -> bool:
+        """Return True if -o names a file with one of the suffixes."""
+        return any(suffix_of(path) in suffixes for path in self.outputs)
+
+
+def begin(line: CommandLine) -> Call:
+    """Read the flags, refuse files that cannot be written, and start the time limit; raises InputError."""
+    capability, arguments, formats = line.capability, line.given, line.command.formats
+    is_beside = refuse_files(line)
+    selection, display = None, arguments["display"]
+    if display == BROWSER:
+        arguments = {**arguments, "display": TABLE}
+    elif display not in (None, *formats):
+        selection = Selection.of(capability.answer, [display], formats)
+        arguments = {**arguments, "display": "json"}  # at a terminal, too
+    options = options_given(capability.options, arguments)
+    plain = None if line.plain is None else options_given(ReadOptions, line.plain)
+    reader = Reader(options_given(ReadOptions, arguments), plain=plain, plan_hash=line.plan_hash)
+    paths = {each.name: arguments.get(each.name) for each in capability.inputs if each.from_file is not None}
+    # The modules for the files are imported before the time limit begins.
+    for path in filter(None, paths.values()):
+        reader.load(path)
+    # Reading counts as part of the time, unless work is counted instead.
+    call = Call(line, arguments, paths, reader, options, options.due(), {}, selection, display == BROWSER)
+    if "time_limit_s" in options.model_fields_set and not options.counts_work:
+        call.limit_s, call.left_s = options.time_limit_s, seconds_left(options.time_limit_s)
+        if is_beside:
+            call.due = call.due.earlier(_FOR_FILES * options.time_limit_s)
+    return call
+
+
+def read(line: CommandLine) -> Call:
+    """Read the flags, then the files within the time limit; raises InputError."""
+    call = begin(line)
+    call.question = call.in_time(lambda: read_files(line, call.reader))
+    return call
+
+
+def ask(call: Call) -> Any:
+    """Return the answer to a question; raises MemplanError."""
+    with asking(call) as control:
+        return answered(call, control)
+
+
+@contextmanager
+def asking(call: Call, *, draws: bool = False) -> Iterator[Control]:
+    """Print what the reader warns of, and yield the control of the work that follows, which Ctrl-C cancels.
+
+    Where it `draws`, progress is one line of a terminal, and else a line for each event.
+    """
+    is_quiet = call.flags["quiet"]
+    if call.reader.warnings and not is_quiet:
+        call.say(*warnings(call.reader.warnings))
+    call.drawn = ProgressLine(sys.stderr) if draws and not is_quiet and is_terminal(sys.stderr) else None
+
+    def report(event: Mapping[str, Any]) -> None:
+        if (text := call.line.capability.progress(event)) is not None:
+            say(f"memplan: {text}") if call.drawn is None else call.drawn.take(text)
+
+    is_told = not is_quiet and (call.drawn is not None or not draws)
+    with graceful_interrupts() as call.cancelled:
+        yield Control(call.due, call.cancelled, report if is_told else silent, is_local=True, note=call.noted.append)
+        if call.drawn is not None:
+            call.drawn.erase()
+            call.drawn = None
+
+
+def answered(call: Call, control: Control) -> Any:
+    """Return the answer of this machine, or of the service that is named; raises MemplanError.
+
+    With a time limit, work that reads no clock is abandoned soon after it, and its last answer so far is returned.
+    """
+    capability, server = call.line.capability, call.flags["server"]
+
+    def work() -> Any:
+        if server is not None:
+            from memplan.api.cli.remote import ask
+
+            return ask(server, capability, call.question, call.options, control)
+        # A reader of its own reports errors itself, without the name of the file.
+        foreign = [each.name for each in capability.inputs if each.is_foreign and each.name in call.files]
+        with named(call.files[foreign[0]] if foreign else None):
+            return capability.answered(call.question, call.options, control)
+
+    return with_reading(call.in_time(work, noted=call.noted), call.reader)
+
+
+def show(
+    call: Call, answer: Any, forms: Writers = _NONE, *, is_written: bool = False, says_lines: bool = False
+) -> None:
+    """Write an answer: to the named files, by their forms, and to standard output as a table or JSON.
+
+    Of one that the command itself `is_written`, only the selected fields. Where `says_lines`, the lines for people go
+    to standard error where standard output has JSON.
+    """
+    capability, line = call.line.capability, call.line
+    if line.keep is not None:
+        line.keep(line, answer)
+        is_written = True
+    is_table = not is_written and wants_table(call.flags["display"])
+    answers = [path for path in call.outputs if suffix_of(path) not in line.command.beside]
+    for path in answers if not is_written else ():
+        form = forms.get(suffix_of(path))
+        if (data := capability.write(answer) if form is None else form(path)) is not None:
+            write(path, data)
+    if call.selection is not None:
+        write(None, call.selection.write(capability.write(answer)))
+    elif not is_written and not answers and not is_table:
+        write(None, capability.write(answer))
+    if is_table:
+        write(None, "".join(f"{line.completed(text)}\n" for text in capability.lines(answer)).encode())
+    elif says_lines and not is_written and not call.flags["quiet"]:
+        call.say(*capability.lines(answer))
+
+
+def write_beside(call: Call, writers: Writers) -> None:
+    """Write the files beside an answer, in the time that is left; raises OptionError."""
+
+    def work() -> None:
+        for path in call.outputs:
+            writer = writers.get(suffix_of(path))
+            if writer is not None and (data := writer(path)) is not None:
+                write(path, data)
+
+    call.writing(work)
+
+
+def end(call: Call, answer: Any) -> int:
+    """Print what is left to say, and return the exit status."""
+    if not call.flags["quiet"]:
+        interrupted = ("interrupted; this is the best answer so far",) if call.cancelled.is_set() else ()
+        call.say(*interrupted, *call.said)
+        say_written()
+    return INTERRUPTED if call.cancelled.is_set() else call.line.capability.exit_status(answer) or call.exit_status
+
+
+class Ended(NamedTuple):
+    """One of several command lines after its run: its exit status, and its error."""
+
+    line: CommandLine
+    status: int
+    wrong: Sequence[str]
+
+
+def run_apart(lines: Sequence[CommandLine], keep: Keep | None = None) -> Iterator[Ended]:
+    """Run the command lines of several files independently of each other; Ctrl-C ends them all.
+
+    What is wrong with a file is printed, before its line is yielded. Answers go to `keep` where that is given, and else
+    where their line says; lines with `on` run on the cluster that it names.
+    """
+    if lines and lines[0].given.get("on") is not None:
+        from memplan.api.cli.clusters import runner_on
+
+        yield from runner_on(lines[0].given["on"])(lines, lines[0].given["on"], keep)
+        return
+    for one in lines:
+        wrong = tuple[str, ...]()
+        try:
+            status = one.command.answer(one._replace(keep=keep))
+        except InputError as error:
+            status, wrong = WRONG_INPUT, one.completed_error(error).sentences
+        except ReaderFaultError as fault:
+            status, wrong = FAULT, (str(fault),)
+        say_wrong(one, wrong)
+        yield Ended(one, status, wrong)
+        if status == INTERRUPTED:
+            return
+
+
+def say_wrong(line: CommandLine, wrong: Iterable[str]) -> None:
+    """Print the error of a command line's file."""
+    for sentence in wrong:
+        say(f"memplan: error: {'' if sentence.startswith(line.file) else f'{line.file}: '}{sentence}")

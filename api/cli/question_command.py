@@ -1,0 +1,91 @@
+"""The command of a question: arguments from its inputs, flags from its options, help from its docstring."""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+import click
+
+from memplan.api.cli.advice import CommandLine, QuestionCommand
+from memplan.api.cli.asking import ask, end, read, show
+from memplan.api.cli.flags import QUIET, SERVER, TABLE, THREADS, Flag, flag_of
+from memplan.api.cli.reading import as_for_the_plan, parameters_of_inputs
+from memplan.api.cli.running import INTERRUPTED
+from memplan.api.cli.streams import FOLDER
+from memplan.planner.errors import InputError
+from memplan.questions.capability import Capability
+from memplan.questions.reading import OF_PLANS
+
+EXITS: Mapping[int, str] = MappingProxyType({2: "wrong input", INTERRUPTED: "interrupted"})
+_OUTPUT = "Write the answer to this file, in the form that its suffix says: {suffixes}. May be repeated."
+_FORMAT = (
+    "The form of the answer. The default is a table on a terminal, and JSON otherwise. page opens a page in a browser."
+    " status,peak writes only these fields of the JSON, and -placements all fields but this one."
+)
+
+
+def _run(command: QuestionCommand, given: Mapping[str, Any]) -> int:
+    # An option that may be repeated is a list; None means that it was not given.
+    values = {name: list(value) or None if isinstance(value, tuple) else value for name, value in given.items()}
+    line = CommandLine(command, values)
+    if any(values.get(name) is not None for name in OF_PLANS):
+        line = as_for_the_plan(line)
+    try:
+        return command.answer(line)
+    except InputError as error:
+        raise line.completed_error(error) from error
+
+
+def _help(capability: Capability[Any]) -> str:
+    exits = dict(sorted({**EXITS, **(capability.exits or {0: "there is an answer"})}.items()))
+    statuses = ", ".join(f"{status} {meaning}" for status, meaning in exits.items())
+    return f"{capability.help}\n\nExit status: {statuses}."
+
+
+def _parameters(
+    capability: Capability[Any], flags: Sequence[click.Parameter], formats: Sequence[str], suffixes: Collection[str]
+) -> list[click.Parameter]:
+    files = [each for each in capability.inputs if each.from_file is not None]
+    models = [capability.options, *(each.reading for each in files if each.reading is not None)]
+    named = ("a folder" if suffix == FOLDER else suffix for suffix in sorted({".json", *suffixes} - {""}))
+    spelled = ("-o",) if "output" in capability.options.model_fields else ("--output", "-o")
+    output = Flag("outputs", *spelled, multiple=True, metavar="FILE", help=_OUTPUT.format(suffixes=", ".join(named)))
+    parameters: list[click.Parameter] = [
+        *parameters_of_inputs(capability),
+        *([] if any(each.name == "output" for each in flags) else [output]),
+        *(flag_of(*row) for model in models for row in model.model_fields.items()),
+        Flag("display", "--format", metavar=f"{'|'.join(formats)}|FIELDS", help=_FORMAT),
+        *(*flags, SERVER, THREADS, QUIET),
+    ]
+    # A flag of the command comes after a generated one of the same name, and replaces it.
+    return list({parameter.name: parameter for parameter in parameters}.values())
+
+
+def command_of(
+    capability: Capability[Any],
+    *flags: click.Parameter,
+    formats: Sequence[str] = ("json", TABLE),
+    forms: Collection[str] = (),
+    beside: Collection[str] = (),
+    needs_plans: Collection[str] = (),
+) -> Callable[[Callable[[CommandLine], int]], QuestionCommand]:
+    """Make a function the command of a question, with flags of its own, which win over those that are made."""
+
+    def made(answer: Callable[[CommandLine], int]) -> QuestionCommand:
+        command = QuestionCommand(
+            *(capability, answer, formats, forms, beside, needs_plans),
+            callback=lambda **given: _run(command, given),
+            params=_parameters(capability, flags, formats, {*forms, *beside}),
+            help=_help(capability),
+        )
+        return command
+
+    return made
+
+
+def answer_plainly(line: CommandLine) -> int:
+    """Answer a question whose command has nothing of its own."""
+    call = read(line)
+    answer = ask(call)
+    show(call, answer)
+    return end(call, answer)
