@@ -13,10 +13,10 @@ from itertools import combinations, permutations
 from typing import Any
 
 from lab.support.cases import run_cases
-from memplan.planner.liveness import problem_of
-from memplan.planner.liveness.weights import Weight, weights_of
+from memplan.extensions.networks.lifetimes import problem_of
+from memplan.extensions.networks.lifetimes.weights import Weight, weights_of
+from memplan.extensions.networks.operations.operations import Operations, operations_from
 from memplan.planner.model.problem import Problem
-from memplan.planner.operations.operations import Operations, operations_from
 from memplan.planner.verify.verifier import verify
 from memplan.questions.reading.adapting import ProblemOptions, adapted
 from memplan.solvers.portfolio.solve import solve

@@ -91,7 +91,6 @@ class View(_Imported):
     """A page of answers that a distribution writes."""
 
 
-_FILES = "Files"
 _OWN: Mapping[str, Row] = {
     "plan": Row(
         "plan.plan",
@@ -151,32 +150,14 @@ _OWN: Mapping[str, Row] = {
         files={".proof": "certified_plan"},
         help="Write a certificate that a plan is the best, or that nothing fits, which can be checked without memplan.",
     ),
-    "compare": Row(
-        "compare.compare",
-        command="memplan.api.cli.local.compare",
-        panel=_FILES,
-        document="systems.md",
-        help="Compare the memory planner of a model's own runtime with memplan: the bytes used, the bound, and the"
-        " bytes saved.",
-    ),
-    "convert": Row(
-        "convert.convert",
-        command="memplan.api.cli.local.convert",
-        panel=_FILES,
-        document="systems.md",
-        former={**dict.fromkeys(("export", "deploy", "import"), "convert"), "model": "convert --to lp"},
-        help="Write a problem, a model or a plan in another form: a table, operations, C, or into the model of a"
-        " runtime.",
-    ),
 }
 """The questions about buffers and pools by name."""
 
 
 @cache
 def questions() -> Mapping[str, Row]:
-    """Return all questions by name: about buffers and pools, of extensions, and about files."""
-    first = {name: row for name, row in _OWN.items() if row.panel != _FILES}
-    return {**first, **extensions("questions"), **_OWN}
+    """Return all questions by name: about buffers and pools, and of extensions."""
+    return {**_OWN, **extensions("questions")}
 
 
 def search(name: str) -> Any:
