@@ -9,7 +9,7 @@ from typing import Any
 from memplan.extensions.networks.operations.builder import ProgramBuilder
 from tests.support.programs import call, choice, function, loop, op, program
 
-EXAMPLE = Path(__file__).parents[3] / "examples" / "operations.json"
+EXAMPLE = Path(__file__).parents[4] / "examples" / "operations.json"
 
 
 def test_calls_loops_and_choices_are_written_as_they_are_run() -> None:

@@ -32,6 +32,6 @@ def test_types_and_shapes_are_bytes(dtype: str, shape: list[int], size: int) -> 
 
 
 def test_the_operations_in_the_document_are_what_they_should_be() -> None:
-    text = (Path(__file__).parents[3] / "docs" / "liveness.md").read_text(encoding="utf-8")
+    text = (Path(__file__).parents[4] / "docs" / "liveness.md").read_text(encoding="utf-8")
     (block,) = re.findall(r"^```json\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
     assert set(operations_from(json.loads(block)).functions) == {"main", "convolve"}
