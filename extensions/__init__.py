@@ -12,11 +12,13 @@ if TYPE_CHECKING:
 
 def _questions() -> Mapping[str, Any]:
     from memplan.extensions.cascade import CASCADE
+    from memplan.extensions.files import COMPARE, CONVERT
     from memplan.extensions.networks import LIVENESS, ORDER
     from memplan.extensions.schedule import SCHEDULE
     from memplan.extensions.shapes import SHAPES
 
-    return {"order": ORDER, "schedule": SCHEDULE, "cascade": CASCADE, "liveness": LIVENESS, "shapes": SHAPES}
+    about_networks = {"order": ORDER, "schedule": SCHEDULE, "cascade": CASCADE, "liveness": LIVENESS, "shapes": SHAPES}
+    return {**about_networks, "compare": COMPARE, "convert": CONVERT}
 
 
 def _commands() -> Mapping[str, Any]:
@@ -38,8 +40,12 @@ def _of_question(name: str) -> "click.Command":
         from memplan.extensions.cascade.command import cascade as found
     elif name == "liveness":
         from memplan.extensions.networks.commands.liveness import liveness as found
-    else:
+    elif name == "shapes":
         from memplan.extensions.shapes.command import shapes as found
+    elif name == "compare":
+        from memplan.extensions.files.compare_command import compare as found
+    else:
+        from memplan.extensions.files.convert_command import convert as found
     return found
 
 
@@ -61,7 +67,7 @@ def _searches() -> Mapping[str, Any]:
         "narrow-prices": prices.NARROW_PRICES,
         "reorder": networks.REORDER,
         "check-reorder": networks.CHECK_REORDER,
-        "reorder-program": networks.REORDER_PROGRAM,
+        "problem-of-graph": networks.PROBLEM_OF_GRAPH,
         "repairs-of-graph": cascade.REPAIRS_OF_GRAPH,
         "cascade-hint": cascade.HINT,
     }
@@ -118,6 +124,21 @@ def _systems() -> Mapping[str, Any]:
     return {row.name: row for row in (*first, *rest)}
 
 
+def _inputs() -> Mapping[str, Any]:
+    from memplan.extensions.networks import inputs
+
+    return {
+        "graph": inputs.GRAPH,
+        "operations": inputs.OPERATIONS,
+        "problem-or-graph": inputs.PROBLEM_OR_GRAPH,
+        "graph-inside": inputs.GRAPH_INSIDE,
+    }
+
+
+def _programs() -> Mapping[str, Any]:
+    return {"operations": "memplan.extensions.networks.models.imported_program:of_program"}
+
+
 def _solvers() -> Mapping[str, Any]:
     from memplan.extensions.prices.rows import PRICE_BOUNDS, PRICES
 
@@ -131,6 +152,8 @@ TABLES: Mapping[str, Callable[[], Mapping[str, Any]]] = {
     "searches": _searches,
     "views": _views,
     "systems": _systems,
+    "inputs": _inputs,
+    "programs": _programs,
     "own-solvers": _solvers,
 }
 """From the name of a table to the function that returns its rows by name."""

@@ -15,9 +15,8 @@ from click import Choice, Command, Group, Option
 from memplan.api.cli.commands import made, names
 from memplan.api.cli.flag_names import spelled
 from memplan.planner.systems import System, systems
-from memplan.questions import questions
+from memplan.questions import CAPABILITIES, questions
 from memplan.questions.capability import Capability
-from memplan.questions import CAPABILITIES
 from memplan.questions.inputs.question import Input
 from memplan.questions.reading import ReadOptions
 

@@ -16,10 +16,10 @@ from typing import Any
 from lab.support.cases import run_cases
 from memplan.extensions.checkers import order as untyped
 from memplan.extensions.checkers import searched as untyped_too
+from memplan.extensions.networks.operations.graph import OperationGraph, write_graph
 from memplan.extensions.networks.order.certificate import certify_order
 from memplan.extensions.networks.order.search.searched import search_lines
 from memplan.extensions.networks.order.search.solve import order_operations
-from memplan.planner.operations.graph import OperationGraph, write_graph
 from tests.support.operation_graphs import least_peak, random_graph, with_pairs
 
 CHECKER: Any = untyped

@@ -37,8 +37,8 @@ from lab.support.drawn_calls import drawn_call
 from lab.support.served import Served, exchanged, served
 from memplan.extensions.systems.tests.stopping import Asks, stopped
 from memplan.planner.errors import InputError
-from memplan.questions.capability import Capability
 from memplan.questions import CAPABILITIES
+from memplan.questions.capability import Capability
 from memplan.questions.capability.wire import read_body_options, read_question
 
 HERE, THERE = ("clock", "cancelled"), ("limit", "hang-up", "job", "memory")

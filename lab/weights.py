@@ -13,10 +13,11 @@ from itertools import combinations, permutations
 from typing import Any
 
 from lab.support.cases import run_cases
-from memplan.planner.liveness import problem_of
-from memplan.planner.liveness.weights import Weight, weights_of
+from memplan.extensions.networks.lifetimes import problem_of
+from memplan.extensions.networks.lifetimes.weights import Weight, weights_of
+from memplan.extensions.networks.models.imported_program import ImportedProgram
+from memplan.extensions.networks.operations.operations import Operations, operations_from
 from memplan.planner.model.problem import Problem
-from memplan.planner.operations.operations import Operations, operations_from
 from memplan.planner.verify.verifier import verify
 from memplan.questions.reading.adapting import ProblemOptions, adapted
 from memplan.solvers.portfolio.solve import solve
@@ -76,7 +77,7 @@ def faults(seed: int, _: Counter[str]) -> Iterator[str]:
     given = problem_of(operations)
     least = least_slow_traffic(given, weights_of(operations), size)
     options = ProblemOptions(capacity=(f"ram={size}", "flash=unlimited"), weights="choose")
-    problem = adapted(given, operations, options)
+    problem = adapted(given, ImportedProgram(given, operations=operations), options)
     plan = solve(problem, time_limit_s=20)
     if least is None and plan.status != "infeasible":
         yield f"{plan.status}, and nothing fits"

@@ -31,8 +31,15 @@ if TYPE_CHECKING:
     from memplan.extensions.cascade.cascade import CascadeOptions
     from memplan.extensions.cascade.cascade import cascade as _cascade
     from memplan.extensions.cascade.timing.target import Target
+    from memplan.extensions.files.compare.compare import CompareOptions, ModelComparison
+    from memplan.extensions.files.compare.compare import compare as _compare
+    from memplan.extensions.files.convert.answer import Converted
+    from memplan.extensions.files.convert.convert import convert as _convert
+    from memplan.extensions.files.convert.options import ConvertOptions
+    from memplan.extensions.networks.files import read_graph
     from memplan.extensions.networks.liveness.liveness import LivenessAnswer, LivenessOptions, Shadow
     from memplan.extensions.networks.liveness.liveness import liveness as _liveness
+    from memplan.extensions.networks.operations.graph import OperationGraph
     from memplan.extensions.networks.order.answer import OrderAnswer, Recomputed
     from memplan.extensions.networks.order.options import OrderOptions
     from memplan.extensions.networks.order.order import order as _order
@@ -45,7 +52,7 @@ if TYPE_CHECKING:
     from memplan.extensions.shapes.shapes import shapes as _shapes
     from memplan.extensions.shapes.symbols.problem import SymbolicProblem
     from memplan.extensions.shapes.verify_shapes import SymbolicOffsets, VerifiedShapes
-    from memplan.files import read_graph, read_plan, read_problem, write_plan, write_problem
+    from memplan.files import read_plan, read_problem, write_plan, write_problem
     from memplan.planner import __version__
     from memplan.planner.errors import (
         FileError,
@@ -64,7 +71,6 @@ if TYPE_CHECKING:
     from memplan.planner.model.problem import Problem
     from memplan.planner.model.problem_fields import BankUse, Pool
     from memplan.planner.model.rows import Buffer, OffsetMod, Placement, Relative
-    from memplan.planner.operations.graph import OperationGraph
     from memplan.planner.verify.violation import Violation
     from memplan.questions.capability import Control
     from memplan.questions.capability.selection import select_fields
@@ -72,11 +78,6 @@ if TYPE_CHECKING:
     from memplan.questions.certify.certify import certify as _certify
     from memplan.questions.check.check import CheckOptions
     from memplan.questions.check.check import check as _check
-    from memplan.questions.compare.compare import CompareOptions, ModelComparison
-    from memplan.questions.compare.compare import compare as _compare
-    from memplan.questions.convert.answer import Converted
-    from memplan.questions.convert.convert import convert as _convert
-    from memplan.questions.convert.options import ConvertOptions
     from memplan.questions.explain.explain import ExplainAnswer
     from memplan.questions.explain.explain import explain as _explain
     from memplan.questions.explain.values import ExplainOptions, Repairs, WhatIf
@@ -143,10 +144,10 @@ _NAMES = {
     "memplan.extensions.cascade.timing.target": ("Target",),
     "memplan.questions.certify.certify": ("CertifyOptions", "certify"),
     "memplan.questions.check.check": ("CheckOptions", "check"),
-    "memplan.questions.compare.compare": ("CompareOptions", "ModelComparison", "compare"),
-    "memplan.questions.convert.answer": ("Converted",),
-    "memplan.questions.convert.convert": ("convert",),
-    "memplan.questions.convert.options": ("ConvertOptions",),
+    "memplan.extensions.files.compare.compare": ("CompareOptions", "ModelComparison", "compare"),
+    "memplan.extensions.files.convert.answer": ("Converted",),
+    "memplan.extensions.files.convert.convert": ("convert",),
+    "memplan.extensions.files.convert.options": ("ConvertOptions",),
     "memplan.questions.explain.explain": ("ExplainAnswer", "explain"),
     "memplan.questions.explain.values": ("ExplainOptions", "Repairs", "WhatIf"),
     "memplan.extensions.networks.liveness.liveness": ("LivenessAnswer", "LivenessOptions", "Shadow", "liveness"),
@@ -164,7 +165,8 @@ _NAMES = {
     "memplan.questions.sweep.combinations": ("Sweep", "SweepOptions", "sweep"),
     "memplan.questions.sweep.grid": ("Change",),
     "memplan.questions.verify.verify": ("Verdict", "VerifyOptions", "verify"),
-    "memplan.files": ("read_graph", "read_plan", "read_problem", "write_plan", "write_problem"),
+    "memplan.extensions.networks.files": ("read_graph",),
+    "memplan.files": ("read_plan", "read_problem", "write_plan", "write_problem"),
     "memplan.planner": ("__version__",),
     "memplan.planner.errors": (
         "FileError",
@@ -183,7 +185,7 @@ _NAMES = {
     "memplan.planner.model.problem": ("Problem",),
     "memplan.planner.model.problem_fields": ("BankUse", "Pool"),
     "memplan.planner.model.rows": ("Buffer", "OffsetMod", "Placement", "Relative"),
-    "memplan.planner.operations.graph": ("OperationGraph",),
+    "memplan.extensions.networks.operations.graph": ("OperationGraph",),
     "memplan.extensions.shapes.symbols.problem": ("SymbolicProblem",),
     "memplan.planner.verify.violation": ("Violation",),
     "memplan.solvers.certificates.certify": ("Certificate", "infeasible_core"),

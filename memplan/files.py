@@ -11,7 +11,7 @@ import stat
 from collections.abc import Iterator, Mapping
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from memplan.planner import formats
 from memplan.planner.errors import FileError, InputError, OptionError, ReaderFaultError, shown
@@ -19,9 +19,6 @@ from memplan.planner.errors.did_you_mean import meant
 from memplan.planner.model.plan import Plan, with_problem
 from memplan.planner.model.problem import Problem
 from memplan.questions.reading import Reader, ReadOptions, validated
-
-if TYPE_CHECKING:
-    from memplan.planner.operations.graph import OperationGraph
 
 Source = bytes | str | os.PathLike[str]
 """The bytes of a file, or its path: a str is always a path."""
@@ -63,40 +60,12 @@ def read_problem(source: Source, *, capacity: int | Mapping[str, int] | None = N
     """
     data, name = contents(source)
     with named(name):
-        problem = _reader(options).problem(data, name)
+        problem = reader_with(options).problem(data, name)
     return problem if capacity is None else problem.with_capacity(capacity)
 
 
-def read_graph(source: Source, **options: Any) -> OperationGraph:
-    """Read a graph of operations: JSON, or the operations of a model or of a program whose order is tentative.
-
-    Parameters
-    ----------
-    source : bytes, str or PathLike
-        The bytes of a file, or its path: a str is always a path.
-    **options
-        The fields of `ModelOptions`, for models only.
-
-    Returns
-    -------
-    OperationGraph
-        Tensors by their bytes, and operations in the given order.
-
-    Raises
-    ------
-    FileError
-        Where there is no such file.
-    FormatError, OperationsError
-        Where it is no graph, or breaks a rule.
-    OptionError
-        Where an option is wrong.
-    """
-    data, name = contents(source)
-    with named(name):
-        return _reader(options).graph(data, name)
-
-
-def _reader(options: Mapping[str, Any]) -> Reader:
+def reader_with(options: Mapping[str, Any]) -> Reader:
+    """Return a reader with options by their names; raises OptionError."""
     return Reader(validated(ReadOptions, options)) if options else Reader()
 
 

@@ -88,7 +88,7 @@ class System(NamedTuple):
         `memplan.extensions.cascade.writing.ModelInParts`.
     arena: the module with the rules of its runtime's arena, a `memplan.planner.foreign.arena.ArenaRules`.
     deploys: the function that brings a model into the form with the smallest arena: `(file, options, running)` of
-        `memplan.questions.convert` to its `Converted`.
+        `memplan.extensions.files.convert` to its `Converted`.
     """
 
     name: str

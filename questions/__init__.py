@@ -88,16 +88,11 @@ def _imported(name: str) -> "Capability[Any]":
         from memplan.questions.check.check import CAPABILITY
     elif name == "sweep":
         from memplan.questions.sweep.combinations import CAPABILITY
-    elif name == "certify":
-        from memplan.questions.certify.certify import CAPABILITY
-    elif name == "compare":
-        from memplan.questions.compare.compare import CAPABILITY
     else:
-        from memplan.questions.convert.convert import CAPABILITY
+        from memplan.questions.certify.certify import CAPABILITY
     return CAPABILITY
 
 
-_FILES = "Files"
 _OWN: Mapping[str, Row] = {
     "plan": Row(
         _imported,
@@ -150,30 +145,14 @@ _OWN: Mapping[str, Row] = {
         former={"certificate": "certify"},
         help="Write a certificate that a plan is the best, or that nothing fits, which can be checked without memplan.",
     ),
-    "compare": Row(
-        _imported,
-        panel=_FILES,
-        document="systems.md",
-        help="Compare the memory planner of a model's own runtime with memplan: the bytes used, the bound, and the"
-        " bytes saved.",
-    ),
-    "convert": Row(
-        _imported,
-        panel=_FILES,
-        document="systems.md",
-        former={**dict.fromkeys(("export", "deploy", "import"), "convert"), "model": "convert --to lp"},
-        help="Write a problem, a model or a plan in another form: a table, operations, C, or into the model of a"
-        " runtime.",
-    ),
 }
 """The questions about buffers and pools by name."""
 
 
 @cache
 def questions() -> Mapping[str, Row]:
-    """Return all questions by name: about buffers and pools, of extensions, and about files."""
-    first = {name: row for name, row in _OWN.items() if row.panel != _FILES}
-    return {**first, **extensions("questions"), **_OWN}
+    """Return all questions by name: about buffers and pools, and of extensions."""
+    return {**_OWN, **extensions("questions")}
 
 
 def search(name: str) -> Any:

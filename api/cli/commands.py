@@ -28,10 +28,6 @@ def _imported(name: str) -> click.Command:
         from memplan.api.cli.local.sweep import sweep as found
     elif name == "certify":
         from memplan.api.cli.local.certify import certify as found
-    elif name == "compare":
-        from memplan.api.cli.local.compare import compare as found
-    elif name == "convert":
-        from memplan.api.cli.local.convert import convert as found
     elif name == "examples":
         from memplan.api.cli.local.examples import examples as found
     elif name == "solvers":
@@ -53,7 +49,7 @@ def _imported(name: str) -> click.Command:
     return found
 
 
-_OF_QUESTIONS = ("plan", "explain", "verify", "check", "sweep", "certify", "compare", "convert")
+_OF_QUESTIONS = ("plan", "explain", "verify", "check", "sweep", "certify")
 """The questions with commands in this package."""
 COMMANDS = {
     "examples": Command(_imported, "Write the examples that the documents name into a folder.", "Files"),

@@ -18,12 +18,12 @@ from memplan.extensions.cascade.timing.figures import Run
 from memplan.extensions.cascade.timing.inputs import TARGET
 from memplan.extensions.cascade.timing.network_run import NetworkStep, run_step
 from memplan.extensions.cascade.timing.target import Target
+from memplan.extensions.networks.inputs import GRAPH
+from memplan.extensions.networks.operations.graph import OperationGraph
 from memplan.extensions.networks.order.options import unaligned_graph
 from memplan.extensions.networks.order.room_inside import with_room_inside
 from memplan.planner.errors import OptionError, shown
-from memplan.planner.operations.graph import OperationGraph
 from memplan.questions.capability import Capability, ChartView, Control
-from memplan.questions.inputs.graphs import GRAPH
 
 
 def latency_of_point(point: CascadePoint, target: Target | None) -> float | None:

@@ -6,15 +6,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from memplan.extensions.cascade.cascade import CascadeOptions, cascade
+from memplan.extensions.networks.lifetimes.ordered import problem_of_order
+from memplan.extensions.networks.operations.graph import OperationGraph
+from memplan.extensions.networks.operations.order_check import peak_of
 from memplan.extensions.networks.order.options import OrderOptions
 from memplan.extensions.networks.order.placement import order_and_place
 from memplan.planner.errors import MemplanError
 from memplan.planner.instance.audit import verify
-from memplan.planner.liveness.ordered import problem_of_order
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem, with_fields
-from memplan.planner.operations.graph import OperationGraph
-from memplan.planner.operations.order_check import peak_of
 from memplan.questions import search
 from memplan.questions.explain.values import ExplainOptions, OrderChange, OrderRepair, OrderRepairs, Outcome
 from memplan.solvers.portfolio.solve import solve

@@ -9,60 +9,20 @@ from typing import NamedTuple, Protocol
 from memplan.extensions.cascade.access.access_graph import AccessGraph
 from memplan.extensions.cascade.answer import CascadeAnswer, CascadePoint
 from memplan.extensions.cascade.search.options import CascadeOptions
-from memplan.extensions.networks.order.answer import OrderAnswer
-from memplan.extensions.networks.order.search.regions import permuted
-from memplan.planner.errors import FormatError, OptionError, shown
+from memplan.extensions.networks.commands.writing import RUNTIME, Written
+from memplan.extensions.networks.operations.graph import OperationGraph
+from memplan.planner.errors import FormatError, OptionError
 from memplan.planner.extensions import imported
 from memplan.planner.foreign import reading as importers
 from memplan.planner.foreign.arena import ModelArena, rules_of
 from memplan.planner.foreign.model_options import ModelOptions
-from memplan.planner.foreign.writing import write_reordered
-from memplan.planner.operations.graph import OperationGraph
-from memplan.planner.systems import file_readers, system_of, systems
+from memplan.planner.systems import system_of, systems
 from memplan.questions.capability import CapabilityOptions
 from memplan.questions.reading import Reader
 
-RUNTIME = "TFLite Micro"
 NOT_WRITTEN = "not written, as nothing is gained"
-_AS_GIVEN = "written as given, as nothing is gained"
 _MOST_WRITTEN = 6
 """The most forms of cascades that are written to learn their arena size."""
-
-
-def refuse_other_format(reader: Reader, target: str) -> None:
-    """Raise OptionError for an output name with the suffix of another model format than the input's."""
-    own = importers.detect(reader.data, reader.name)
-    other = next((name for name, each in file_readers().items() if target.lower().endswith(each.suffixes or "\0")), own)
-    if own is not None and other != own:
-        endings = " or ".join(file_readers()[own].suffixes)
-        raise OptionError(f"output: must end in {endings}, as the model is one of {own}, got {shown(target)}")
-
-
-class Written(NamedTuple):
-    """A model in another form, with messages and its arena; without bytes, the reason why nothing is gained."""
-
-    data: bytes | None
-    sentences: tuple[str, ...]
-    arena: ModelArena | None = None
-
-
-def written_model(reader: Reader, found: OrderAnswer) -> Written:
-    """Return the model with its operations in the order of an answer; unchanged if that is not better."""
-    assert found.ordered is not None, "an answer of this machine's own has its graph"
-    rules = rules_of(reader.data)
-    if found.moves == 0 or (rules is None and found.saved_bytes <= 0):
-        return Written(reader.data, (f"{_AS_GIVEN}: the given order has the least peak, {found.peak:,} bytes",))
-    file = write_reordered(reader.data, reader.name, permuted(found.ordered, found.order))
-    left_out = tuple(f"has not {what}" for what in file.left_out)
-    if rules is None:
-        return Written(file.data, left_out)
-    own_arena, arena = (rules.arena_of(data, reader.options.scratch) for data in (reader.data, file.data))
-    if not arena.is_smaller(own_arena):
-        way_out = "a plan in the file may help, which `memplan convert` writes"
-        return Written(
-            reader.data, (f"{_AS_GIVEN}: {RUNTIME} takes {own_arena}, and in the new order {arena}; {way_out}",)
-        )
-    return Written(file.data, (*left_out, f"{RUNTIME}'s whole arena takes {arena}, {own_arena.used:,} as given"), arena)
 
 
 def c_files(result: CascadeAnswer, source: OperationGraph, name: str) -> Mapping[str, bytes]:

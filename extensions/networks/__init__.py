@@ -34,4 +34,4 @@ LIVENESS = Row(
 )
 REORDER = Search("memplan.extensions.networks.commands.reordering:reordered")
 CHECK_REORDER = Search("memplan.extensions.networks.commands.reordering:check")
-REORDER_PROGRAM = Search("memplan.extensions.networks.order.reordering:reorder_program")
+PROBLEM_OF_GRAPH = Search("memplan.extensions.networks.inputs:problem_of_graph")

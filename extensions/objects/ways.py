@@ -3,7 +3,7 @@
 Sources: TFLite's GPU delegate (tensorflow/lite/delegates/gpu/common/memory_management) and Pisarchyk and Lee,
 "Efficient Memory Management for Deep Neural Net Inference" (2020): by size, by size nearest in time, by breadth, in the
 order of time with the closest size, equal sizes only, and the cheapest flow. ExecuTorch's Vulkan delegate takes objects
-by size, too. Relay's storage tokens and textures are `memplan.extensions.tvm.files.relay_tokens`.
+by size, too. Relay's storage tokens and textures are `memplan.extensions.networks.liveness.relay_tokens`.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterable, Mapping
 
 import numpy as np
 
+from memplan.extensions.networks.liveness.relay_tokens import FreeTextures, FreeTokens, Token
 from memplan.extensions.objects.demands import MOST_AMOUNT, Demands, IsOver, Objects
-from memplan.extensions.tvm.files.relay_tokens import FreeTextures, FreeTokens, Token
 
 _MOST_IN_A_FLOW = 600
 """The most buffers in a flow, which takes n^3 steps, 1 s for this many."""

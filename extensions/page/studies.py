@@ -8,6 +8,8 @@ from typing import Any
 from memplan.api.reports.views import ChartAxis, ChartPoint
 from memplan.extensions.cascade.answer import CascadeAnswer, CascadePoint
 from memplan.extensions.cascade.regions.regions import held_name, whole_name
+from memplan.extensions.networks.operations.graph import OperationGraph
+from memplan.extensions.networks.operations.order_check import bytes_along
 from memplan.extensions.networks.order.answer import OrderAnswer, RecomputedPoint
 from memplan.extensions.page.file_page import MOST_TABS, file_page, plan_view
 from memplan.extensions.schedule.answer import ScheduleAnswer
@@ -16,8 +18,6 @@ from memplan.planner.errors import counted
 from memplan.planner.foreign.program_names import NO_NAMES, NamedTime, ProgramNames
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
-from memplan.planner.operations.graph import OperationGraph
-from memplan.planner.operations.order_check import bytes_along
 from memplan.questions.explain.explain import ExplainAnswer
 from memplan.questions.explain.lines import change_text
 from memplan.questions.explain.values import OrderRepair, Repair

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memplan.planner.operations.graph import OperationGraph
+from memplan.extensions.networks.operations.graph import OperationGraph
 
 Behind = frozenset[int]
 """For each operation, those whose first run ends the time in which it may run again."""

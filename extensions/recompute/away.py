@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from memplan.extensions.networks.operations.graph import OperationGraph
 from memplan.extensions.recompute.again import may_run_again
-from memplan.planner.operations.graph import OperationGraph
 from memplan.solvers.core.tables import Flags
 
 _ROUNDING = 1e-12

@@ -9,8 +9,8 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from collections.abc import Sequence
 
+from memplan.extensions.networks.operations.graph import OperationGraph
 from memplan.planner.errors import OperationsError
-from memplan.planner.operations.graph import OperationGraph
 
 Value = tuple[int, int]
 """The origin of a value: (operation, tensor) of the first program; -1 for an input."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from memplan.extensions.networks.operations.costs import costs_of
+from memplan.extensions.networks.operations.graph import OperationGraph
 from memplan.extensions.networks.order.answer import OrderAnswer, Recomputed, RecomputedPoint
 from memplan.extensions.networks.order.options import OrderOptions
 from memplan.extensions.networks.order.search.solve import LARGE, WORK_PER_S
@@ -18,8 +20,6 @@ from memplan.extensions.recompute.search import DropSearch
 from memplan.extensions.recompute.snapshots import LARGEST
 from memplan.extensions.recompute.states import can_search
 from memplan.extensions.recompute.stays import Stays
-from memplan.planner.operations.costs import costs_of
-from memplan.planner.operations.graph import OperationGraph
 from memplan.solvers.search.control import Control, silent
 
 _ORDER_SHARE, _SEARCH_SHARE = 0.2, 0.5

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from functools import partial
 from threading import Lock
 
+from memplan.extensions.networks.operations.graph import OperationGraph
+from memplan.extensions.networks.operations.order_check import bytes_after, peak_of
 from memplan.extensions.networks.order.search.solve import WORK_PER_S, bound_unsearched, order_unplanned
 from memplan.extensions.recompute.away import Away
 from memplan.extensions.recompute.engines import PACKAGE, Engine, ask, engines, is_exact
@@ -16,8 +18,6 @@ from memplan.extensions.recompute.snapshots import LARGEST, Snapshots
 from memplan.extensions.recompute.stages import Stages
 from memplan.extensions.recompute.states import MOST_STATES, can_search, search_states
 from memplan.planner.errors import InputError
-from memplan.planner.operations.graph import OperationGraph
-from memplan.planner.operations.order_check import bytes_after, peak_of
 from memplan.solvers.mip.draft import Draft
 from memplan.solvers.search.control import Control
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from memplan.extensions.networks.operations.graph import OperationGraph
+from memplan.extensions.networks.operations.order_check import peak_of
 from memplan.extensions.networks.order.answer import RecomputedPoint
 from memplan.extensions.networks.order.search.solve import WORK_PER_S, bound_unsearched
 from memplan.extensions.recompute.away import Away
@@ -15,8 +17,6 @@ from memplan.extensions.recompute.rewrite import rewritten
 from memplan.extensions.recompute.search import DropSearch
 from memplan.extensions.recompute.stays import Drops, Stays
 from memplan.planner.errors import InputError
-from memplan.planner.operations.graph import OperationGraph
-from memplan.planner.operations.order_check import peak_of
 from memplan.solvers.search.control import Control
 
 _AIMS, _AIM_SHARE, _MARGIN = 8, 0.25, 0.003

@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 
+from memplan.extensions.networks.lifetimes.ordered import problem_of_order
+from memplan.extensions.networks.operations.graph import OperationGraph
+from memplan.extensions.networks.operations.graph_variants import replaced
+from memplan.extensions.networks.operations.order_check import peak_of
 from memplan.extensions.networks.order.answer import RecomputedPoint
 from memplan.extensions.networks.order.placement import PlannedOrders
 from memplan.extensions.networks.order.room_inside import with_room_inside
@@ -13,11 +17,7 @@ from memplan.extensions.recompute.clone_check import check_rewriting
 from memplan.extensions.recompute.rewrite import Rewritten, relaxed, rewritten
 from memplan.extensions.recompute.snapshots import LARGEST
 from memplan.planner.errors import InputError, InvalidPlanError, OperationsError, TimeOverError, counted
-from memplan.planner.liveness.ordered import problem_of_order
 from memplan.planner.model.problem import Problem
-from memplan.planner.operations.graph import OperationGraph
-from memplan.planner.operations.graph_variants import replaced
-from memplan.planner.operations.order_check import peak_of
 from memplan.questions.inputs import PlanAndProblem
 from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.search.control import Control

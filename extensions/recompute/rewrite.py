@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from memplan.planner.operations.graph import OperationGraph
-from memplan.planner.operations.graph_variants import replaced
+from memplan.extensions.networks.operations.graph import OperationGraph
+from memplan.extensions.networks.operations.graph_variants import replaced
 
 
 @dataclass(frozen=True)

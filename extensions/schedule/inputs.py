@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from memplan.extensions.networks.inputs import GRAPH, graph_subject
+from memplan.extensions.networks.operations.graph import OperationGraph, graph_from
 from memplan.extensions.networks.order.options import unaligned_graph
 from memplan.extensions.schedule import dory
 from memplan.planner import formats
@@ -9,9 +11,7 @@ from memplan.planner.errors import ProblemError
 from memplan.planner.foreign import reading as importers
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.formats import memplan_json
-from memplan.planner.operations.graph import OperationGraph, graph_from
 from memplan.questions.inputs import object_in
-from memplan.questions.inputs.graphs import GRAPH, graph_subject
 from memplan.questions.inputs.question import Input, Question
 from memplan.questions.reading import Reader
 

@@ -11,6 +11,7 @@ from memplan.extensions.cascade.regions.regions import CascadeRegion
 from memplan.extensions.cascade.timing.inputs import TARGET
 from memplan.extensions.cascade.timing.network_run import NetworkStep, run_network
 from memplan.extensions.cascade.timing.target import Target
+from memplan.extensions.networks.operations.graph import OperationGraph
 from memplan.extensions.schedule.answer import Objective, ScheduleAnswer
 from memplan.extensions.schedule.inputs import PROBLEM
 from memplan.extensions.schedule.search.network_search import NetworkRun
@@ -19,7 +20,6 @@ from memplan.extensions.schedule.search.pads import renumbered
 from memplan.extensions.schedule.search.placement import misplaced, second_slots, slots_of
 from memplan.planner.errors import ProblemError, counted
 from memplan.planner.model.rows import Bytes
-from memplan.planner.operations.graph import OperationGraph
 from memplan.questions.capability import Capability, Control, SearchOptions
 from memplan.questions.inputs.question import Question
 

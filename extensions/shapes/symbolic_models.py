@@ -11,6 +11,8 @@ import re
 from collections.abc import Iterator, Mapping
 from importlib import import_module
 
+from memplan.extensions.networks.models.imported_program import ImportedProgram
+from memplan.extensions.networks.operations.graph_facts import TensorRole
 from memplan.extensions.shapes.symbols.comparing import samples
 from memplan.extensions.shapes.symbols.numbers import SymbolicNumber, SymbolicNumbers, largest
 from memplan.extensions.shapes.symbols.problem import SymbolicBuffer, SymbolicProblem, SymbolicTensor, where
@@ -21,7 +23,6 @@ from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.foreign.reading import detect, read_model
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import Id
-from memplan.planner.operations.graph_facts import TensorRole
 from memplan.planner.systems import file_readers
 
 _COMPARED = 3
@@ -64,6 +65,7 @@ def read_symbolic(
         few, fewer = (Option("symbol", f"{endless[0]}={values}") for values in ("1..1024", "32..1024:32"))
         hint = (f"{shown(endless[0])} may have any value from 1; fewer, as in ", few, " or ", fewer, ", may help")
         raise FormatError(*error.said, hint) from None
+    assert isinstance(read, ImportedProgram), "a reader with symbols reads operations"
     for point in _points(numbers.space):
         _compare(read, at(point).problem, point)
     return _problem(read, symbols)
@@ -86,7 +88,7 @@ def _points(space: Space) -> list[Values]:
     return few if None in largest.values() else [*few, top]
 
 
-def _compare(read: Imported, plain: Problem, point: Values) -> None:
+def _compare(read: ImportedProgram, plain: Problem, point: Values) -> None:
     """Raise FormatError where a model is another one at some value than what was read for all of them."""
     mine = read.problem.buffers
     there = f"must have one form for all values of the symbols: at {where(point)}"
@@ -104,7 +106,7 @@ def _compare(read: Imported, plain: Problem, point: Values) -> None:
             )
 
 
-def _problem(read: Imported, symbols: Mapping[str, SymbolRange]) -> SymbolicProblem:
+def _problem(read: ImportedProgram, symbols: Mapping[str, SymbolRange]) -> SymbolicProblem:
     problem = read.problem
     if len(problem.pools) > 1:
         raise ProblemError("model: must have one memory where its sizes have symbols")
@@ -127,10 +129,8 @@ def _problem(read: Imported, symbols: Mapping[str, SymbolRange]) -> SymbolicProb
     return SymbolicProblem(symbols=dict(symbols), buffers=rows, alignment=alignment, tensors=tensors, name=problem.name)
 
 
-def _tensors(read: Imported, homes: Mapping[str, Id]) -> Iterator[SymbolicTensor]:
+def _tensors(read: ImportedProgram, homes: Mapping[str, Id]) -> Iterator[SymbolicTensor]:
     """Yield the tensors that lie in buffers, by their homes, and the weights, which lie in none."""
-    if read.operations is None:
-        return
     entry = read.operations.functions[read.operations.entry]
     roles: dict[str, TensorRole] = {**dict.fromkeys(entry.params, "input"), **dict.fromkeys(entry.results, "output")}
     for row in entry.buffers:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from memplan.extensions.networks.models.imported_program import ImportedProgram
 from memplan.planner.errors import FormatError
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.foreign.reading import detect, read_model
@@ -42,7 +43,7 @@ def fits_of_graph(data: bytes, capacity: int | None, dims: list[str]) -> GraphFi
     if not is_graph(data):
         raise FormatError("must be a graph of ggml, for which --dim is")
     model = read_model(data, options=validated(ModelOptions, {"dims": dims}))
-    assert model.operations is not None
+    assert isinstance(model, ImportedProgram)
     program = next(iter(model.operations.functions.values()))
     sizes = {row.id: row.size for row in program.buffers}
     weights = sum(sizes[name] or 0 for name in program.constants)

@@ -14,6 +14,8 @@ import torch
 
 from lab.zoo.models import Model, loss_of
 from lab.zoo.planners import PLANNERS
+from memplan.extensions.networks.lifetimes.ordered import problem_of_order
+from memplan.extensions.networks.operations.graph import OperationGraph
 from memplan.extensions.networks.order.options import OrderOptions
 from memplan.extensions.networks.order.order import order
 from memplan.extensions.torch.inside.recording import Recording
@@ -21,10 +23,8 @@ from memplan.extensions.torch.inside.step import TorchStep
 from memplan.extensions.torch.inside.ways import graph_of
 from memplan.planner.errors import MemplanError
 from memplan.planner.formats.minimalloc_csv import write_plan, write_problem
-from memplan.planner.liveness.ordered import problem_of_order
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
-from memplan.planner.operations.graph import OperationGraph
 from memplan.solvers.certificates.certify import certify
 from memplan.solvers.portfolio.solve import solve
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import PurePath
 from traceback import walk_tb
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from memplan.planner.errors import (
     MAX_SHOWN,
@@ -25,17 +25,13 @@ from memplan.planner.errors import (
     shown,
 )
 from memplan.planner.foreign.model_options import ModelOptions, Size, size_text
+from memplan.planner.foreign.program_names import NO_NAMES, ProgramNames
 from memplan.planner.model.buffer_table import BufferTable, column
 from memplan.planner.model.finding import Finding
 from memplan.planner.model.placement_table import PlacementTable
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Pool, Problem
 from memplan.planner.model.rows import MAX_BYTES
-
-if TYPE_CHECKING:
-    from memplan.extensions.shapes.symbols.numbers import SymbolicNumber
-    from memplan.planner.operations.graph_facts import ProgramFacts
-    from memplan.planner.operations.operations import Operations
 
 
 class OpenSizesError(FormatError):
@@ -133,34 +129,22 @@ class ViewFacts:
 _NO_VIEWS = ViewFacts()
 
 
-def no_facts() -> ProgramFacts:
-    """Return the facts about a program whose file says none."""
-    from memplan.planner.operations.graph_facts import ProgramFacts
-
-    return ProgramFacts()
-
-
 @dataclass(frozen=True, eq=False)
 class Imported:
     """A problem, and where it comes from.
 
     `source` is the problem, or what makes it when it is first requested: orders and cascades of a model need none.
-    `operations` is None where a file has lifetimes only; `own_peak` is what the planner that wrote the file used,
-    if the file says so, and `own_plan` has its offsets, if the file has them all; `own_problem` is what that solves,
-    where its pools are not those of the problem. `facts` are what the file says of
-    its operations beside their order. `symbolic_sizes` are the sizes of buffers that follow from symbols.
-    `planner_peak` returns what the runtime's own planner takes, where the problem does not say all that it plans by.
+    `own_peak` is what the planner that wrote the file used, if the file says so, and `own_plan` has its offsets, if the
+    file has them all; `own_problem` is what that solves, where its pools are not those of the problem. `planner_peak`
+    returns what the runtime's own planner takes, where the problem does not say all that it plans by.
     """
 
     source: Problem | Callable[[], Problem]
-    operations: Operations | None = None
     views: ViewFacts = _NO_VIEWS
     warnings: tuple[Finding, ...] = ()
     own_peak: int | None = None
-    facts: ProgramFacts = field(default_factory=no_facts)
     own_plan: Plan | None = None
     own_problem: Problem | None = None
-    symbolic_sizes: Mapping[str, SymbolicNumber] = field(default_factory=dict)
     planner_peak: Callable[[], int] | None = None
 
     @cached_property
@@ -175,6 +159,21 @@ class Imported:
     def solved_problem(self) -> Problem:
         """The problem that `own_plan` is of."""
         return self.problem if self.own_problem is None else self.own_problem
+
+    @property
+    def names(self) -> ProgramNames:
+        """The names that a program gives to the problem; none where the file tells lifetimes only."""
+        return NO_NAMES
+
+    @property
+    def constants(self) -> tuple[Mapping[str, Any], ...] | None:
+        """The constants of a program, as rows of buffers without lifetimes; None where the file has no program."""
+        return None
+
+    @property
+    def ends(self) -> tuple[str, ...] | None:
+        """The buffers of the inputs and outputs of a program; None where the file tells lifetimes only."""
+        return None
 
     @property
     def has_unknown_scratch(self) -> bool:

@@ -1,23 +1,27 @@
-"""Documents that pose a problem, given where one is wanted: memplan's own operations, several models together."""
+"""Documents that pose a problem, given where one is wanted: memplan's own operations, several models together.
+
+What operations are, an extension says: the row `operations` of the table `programs`.
+"""
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from memplan.planner.extensions import extensions, imported
 from memplan.planner.foreign.imported import Imported
-from memplan.planner.liveness import problem_of, read_before_written
 from memplan.planner.model.problem import Problem
-from memplan.planner.operations.operations import operations_from
 
 if TYPE_CHECKING:
     from memplan.planner.model.application import Application
 
+TOO_MANY = "must be at most {most} statements and buffers, once every call is replaced by what it does"
+"""The rule for the size of a program whose calls are expanded."""
+
 
 def of_program(value: object) -> Imported:
     """Return operations that have been parsed, and their problem; raises OperationsError."""
-    operations = operations_from(value)
-    return Imported(partial(problem_of, operations), operations, warnings=read_before_written(operations))
+    program: Imported = imported(extensions("programs")["operations"])(value)
+    return program
 
 
 def poses_a_problem(value: object) -> bool:

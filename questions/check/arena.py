@@ -5,14 +5,32 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import Any
 
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 
 from memplan.planner.errors import FormatError, InputError, behind, sentences, shown
-from memplan.planner.foreign.arena import rules_of, scratch_flags
+from memplan.planner.foreign.arena import ModelArena, rules_of, scratch_flags
+from memplan.questions.capability import Answer
 from memplan.questions.check.pools import Failure
-from memplan.questions.convert.answer import RuntimeArena
 from memplan.questions.inputs.question import Input, Question
 from memplan.questions.reading import Reader
+
+
+class RuntimeArena(Answer):
+    """The bytes of a runtime's whole arena: head (tensors, scratch), tail (persistent), and the least to start.
+
+    `unknown` are operators whose kernels are not known here, and may need more.
+    """
+
+    head: int
+    tail: int
+    used: int
+    least: int
+    unknown: tuple[str, ...] = Field((), exclude_if=lambda names: not names)
+
+    @property
+    def text(self) -> str:
+        """The arena in words."""
+        return str(ModelArena(self.head, self.tail, self.least, self.unknown))
 
 
 def failure_of_arena(arena: RuntimeArena, pool: str, budget: int) -> list[Failure]:

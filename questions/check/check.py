@@ -17,11 +17,10 @@ from memplan.planner.model.rows import as_tuple
 from memplan.planner.verify.peak_growth import occupancies
 from memplan.planner.verify.verifier import verify
 from memplan.questions.capability import Answer, AnswerOfFile, Capability, Control, SearchOptions, silent
-from memplan.questions.check.arena import ARENA, failure_of_arena
+from memplan.questions.check.arena import ARENA, RuntimeArena, failure_of_arena
 from memplan.questions.check.budgets import Tolerance, plan_within, read_budgets
 from memplan.questions.check.difference import Difference, difference_of, lines_of_difference
 from memplan.questions.check.pools import CheckedPool, Failure, checked_pools, failures_of
-from memplan.questions.convert.answer import RuntimeArena
 from memplan.questions.inputs import EXAMPLE, EXAMPLE_PLAN, PLAN, PROBLEM, PlanAndProblem
 from memplan.questions.inputs.question import Input, Question, plan_refuted
 from memplan.questions.plan.baseline import (

@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 from pydantic_core import to_jsonable_python
 
 from memplan.planner.errors import InputError, OptionError, shown
-from memplan.planner.foreign.model_graph import is_graph
-from memplan.planner.foreign.reading import detect
-from memplan.planner.liveness.ordered import problem_of_order
+from memplan.planner.extensions import extensions
 from memplan.planner.model.plan import Explanation, Plan, StopReason
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import MAX_BYTES
-from memplan.planner.model.sizes import with_capacities
-from memplan.planner.operations.graph import OperationGraph
 from memplan.planner.verify.placed import PlacedBuffers
 from memplan.planner.verify.places import places
 from memplan.questions import search
@@ -27,13 +22,16 @@ from memplan.questions.explain.reasons.reasoning import reason_of
 from memplan.questions.explain.repairs.repair import repairs_of
 from memplan.questions.explain.values import ExplainOptions, Repairs, WhatIf
 from memplan.questions.explain.what_if import what_if
-from memplan.questions.inputs import EXAMPLE, PROBLEM
-from memplan.questions.inputs.graphs import GRAPH
-from memplan.questions.inputs.question import Input, Question
-from memplan.questions.reading import Reader
+from memplan.questions.inputs import EXAMPLE
+from memplan.questions.inputs.question import Input
 from memplan.questions.verify.peaks import PoolPeak, pool_peaks
 from memplan.solvers.portfolio.solve import solve
 
+_INPUTS = extensions("inputs")
+if TYPE_CHECKING:
+    OperationGraph = Any
+else:
+    OperationGraph = _INPUTS["graph"].wire  # which arguments are checked against
 _NO_SIZE = "no pool has a size, so all fits: --capacity SIZE"
 
 
@@ -152,7 +150,8 @@ def _problem_of(problem: Problem | None, graph: OperationGraph | None, capacity:
     if not isinstance(capacity, int) or isinstance(capacity, bool) or not 0 < capacity <= MAX_BYTES:
         rule = f"must be the bytes that a graph may use, from 1 to {MAX_BYTES}, got {shown(capacity)}"
         raise InputError(f"capacity: {rule}")
-    return problem_of_order(graph, range(len(graph.ops))).with_capacity(capacity)
+    posed: Problem = search("problem-of-graph")(graph)
+    return posed.with_capacity(capacity)
 
 
 def lines(found: ExplainAnswer) -> Iterator[str]:
@@ -176,23 +175,6 @@ def _progress(event: Mapping[str, Any]) -> str | None:
     return f"{stage}: {event['explanation']['message']}" if stage in ("witness", "irreducible") else None
 
 
-def _read_problem(reader: Reader, data: bytes, name: str, _question: Question) -> Problem:
-    """Return the problem in a file; for a graph of operations, that of the given order."""
-    if not is_graph(data):
-        return reader.problem(data, name)
-    graph = reader.own_graph = reader.graph(data, name)
-    return with_capacities(problem_of_order(graph, range(len(graph.ops))), reader.options.capacity)
-
-
-def _graph_inside(reader: Reader, question: Question) -> OperationGraph | None:
-    """Return the graph of operations behind a problem, if it can run in other orders."""
-    if reader.own_graph is not None or reader.imported is None or reader.imported.operations is None:
-        return reader.own_graph
-    if detect(reader.data, reader.name) is None and reader.imported.operations.order != "tentative":
-        return None
-    return reader.graph(reader.data, reader.name)
-
-
 _POOLS = [{"name": "sram", "size": 100}, {"name": "dram", "cost": 1.0}]
 
 
@@ -205,13 +187,8 @@ def _is_repaired(found: ExplainAnswer) -> bool:
 CAPABILITY = Capability(
     explain,
     inputs=(
-        replace(
-            PROBLEM,
-            help="A file: JSON, CSV, a model or a graph of operations, or - for standard input.",
-            from_file=_read_problem,
-            required=False,
-        ),
-        replace(GRAPH, from_file=None, absent=_graph_inside, required=False),
+        _INPUTS["problem-or-graph"],
+        _INPUTS["graph-inside"],
         Input("capacity", int, lambda value: value, lambda value: value, "The bytes of a graph.", required=False),
     ),
     any_of=("problem", "graph"),

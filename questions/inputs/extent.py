@@ -73,7 +73,7 @@ def _of_models(models: dict[str, Extent], value: dict[str, Any]) -> Extent:
 def check_expanded(extent: Extent, most: int) -> None:
     """Raise OperationsError for a program that expands to more than `most` statements and buffers."""
     if extent.n_expanded > most:
-        from memplan.planner.liveness.expansion import TOO_MANY
+        from memplan.planner.foreign.programs import TOO_MANY
 
         raise OperationsError(f"functions: {TOO_MANY.format(most=most)}, got {shown(extent.n_expanded)}")
 

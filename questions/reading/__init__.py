@@ -26,7 +26,6 @@ from memplan.questions.reading.adapting import ProblemOptions, adapted, aligned
 if TYPE_CHECKING:
     from memplan.planner.model.application import Application
     from memplan.planner.model.intervals import Interval
-    from memplan.planner.operations.graph import OperationGraph
 
 M = TypeVar("M")
 A = TypeVar("A")
@@ -129,7 +128,7 @@ class Reader:
     warnings: list[Finding] = field(default_factory=list)
     own_plan: Plan | None = None
     problem_of_plan: Problem | None = None
-    own_graph: "OperationGraph | None" = None
+    own_graph: Any = None
     application: "Application | None" = None
     plain: ReadOptions | None = None
     plan_hash: str | None = None
@@ -166,7 +165,7 @@ class Reader:
             problem = aligned(problem, self.options.alignment)
         if self.options.model_fields_set.isdisjoint(ProblemOptions.model_fields):
             return problem
-        return adapted(problem, None if self.imported is None else self.imported.operations, self.options)
+        return adapted(problem, self.imported, self.options)
 
     def _plain_problem(self, data: bytes, name: str | None) -> Problem | None:
         """Return the problem read without the plan's options, if that has the plan's hash."""
@@ -177,23 +176,6 @@ class Reader:
                 return problem
         self.options, self.warnings = remembered, []
         return None
-
-    def graph(self, data: bytes, name: str | None = None) -> "OperationGraph":
-        """Return the graph of operations in a file or model; raises InputError."""
-        from memplan.planner.foreign.model_graph import read_model_graph
-        from memplan.planner.lint.graphs import made_again
-
-        self.data, self.name = data, name
-        graph = read_model_graph(data, name, self.options)
-        self.imported = graph.imported
-        found = () if graph.imported is None else graph.imported.warnings
-        self.warnings += [warning for warning in found if warning not in self.warnings]
-        if graph.imported is None and graph.program is None:
-            self.warnings += made_again(graph.graph)
-        if graph.program is not None and len(graph.program.program.pools) > 1:
-            several = "the file has several memories, which a graph of operations, for another order, counts as one"
-            self.warnings.append(Finding("one-memory", several))
-        return graph.graph
 
     def plan(self, data: bytes, name: str | None, problem: Problem) -> Plan:
         """Return the plan of a problem from a file, perhaps the problem's own; raises InputError.
@@ -227,7 +209,7 @@ class Reader:
 
         if (imported := self.imported) is not None:
             own = as_its_own_plan_is_of(imported, self.data, self.name, self.options)
-            plan, self.problem_of_plan = own.own_plan, adapted(own.solved_problem, own.operations, self.options)
+            plan, self.problem_of_plan = own.own_plan, adapted(own.solved_problem, own, self.options)
             refuse_unseen(own, self.problem_of_plan)
         elif (
             plan := plan_beside(memplan_json.parse(self.data) if memplan_json.recognises(self.data) else None)

@@ -3,17 +3,15 @@
 from collections.abc import Sequence
 from itertools import combinations
 from math import lcm
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
 from memplan.planner.errors import OptionError, shown
+from memplan.planner.foreign.imported import Imported
 from memplan.planner.model.problem import Pool, Problem, with_fields, with_profile
 from memplan.planner.model.rows import WireValue, as_tuple
 from memplan.planner.model.sizes import parse_size, with_capacities
-
-if TYPE_CHECKING:
-    from memplan.planner.operations.operations import Operations
 
 Weights = Literal["flash", "ram", "choose"]
 Texts = Annotated[tuple[str, ...], BeforeValidator(as_tuple)]
@@ -69,14 +67,14 @@ class ProblemOptions(WireValue):
         return self.weights is not None or bool(self.pin or self.reserve or self.copies or self.order)
 
 
-def adapted(problem: Problem, operations: "Operations | None", options: ProblemOptions) -> Problem:
-    """Return a problem adapted by the options; `operations` pose it. Raises OptionError and ProblemError."""
+def adapted(problem: Problem, read: Imported | None, options: ProblemOptions) -> Problem:
+    """Return a problem adapted by the options; `read` is what poses it. Raises OptionError and ProblemError."""
     if options.capacity:
         problem = with_capacities(problem, options.capacity)
     if options.weights is not None:
-        problem = _with_weights(problem, operations, options.weights)
+        problem = _with_weights(problem, read, options.weights)
     if options.copies:
-        problem = _with_copies(problem, operations, options.copies)
+        problem = _with_copies(problem, read, options.copies)
     if options.reserve:
         problem = _with_reserved(problem, options.reserve)
     if options.order:
@@ -99,12 +97,10 @@ def aligned(problem: Problem, alignment: int) -> Problem:
     )
 
 
-def _with_weights(problem: Problem, operations: "Operations | None", weights: Weights) -> Problem:
+def _with_weights(problem: Problem, read: Imported | None, weights: Weights) -> Problem:
     """Add the constants of operations, alive all the time; the last of several pools is for constants only."""
-    if operations is None:
+    if read is None or (constants := read.constants) is None:
         raise OptionError("weights: must be given for models and operations, got a file of lifetimes")
-    from memplan.planner.liveness.weights import weights_of
-
     pools = (RAM,) if problem.pools == (Pool(),) else problem.pools
     if weights != "ram" and len(pools) == 1:
         pools = (*pools, FLASH)
@@ -117,24 +113,19 @@ def _with_weights(problem: Problem, operations: "Operations | None", weights: We
         raise OptionError(
             f"weights: buffer {shown(stuck['id'])} must be allowed in a pool before the last ({names[-1]})"
         )
-    rows += [
-        {"id": one.id, "size": one.size, "alignment": one.alignment, "traffic": one.traffic, "pools": homes}
-        | {"start": start, "end": end}
-        for one in weights_of(operations)
-        if one.size
-    ]
+    rows += [{**one, "pools": homes, "start": start, "end": end} for one in constants]
     changed = _with_rows(problem.model_copy(update={"pools": pools}), rows)
     return with_profile(changed, "speed") if weights == "choose" else changed
 
 
-def _with_copies(problem: Problem, operations: "Operations | None", texts: Sequence[str]) -> Problem:
+def _with_copies(problem: Problem, read: Imported | None, texts: Sequence[str]) -> Problem:
     rows, (start, end) = {str(row["id"]): row for row in _rows(problem)}, _span(problem)
     seen: dict[int | str, str] = {}
     for text in texts:
         name, _, count = text.rpartition("=")
         if not (count.isascii() and count.isdecimal() and 0 < int(count[:4]) <= 64):
             raise OptionError(f"copies: must be NAME=NUMBER with a number from 1 to 64, got {shown(text)}")
-        for one in [name] if name else _ends(operations):
+        for one in [name] if name else _ends(read):
             row = _found("copies", one, rows)
             _refuse_second("copies", row, seen, text)
             if "alias_of" in row or "relative" in row:
@@ -148,13 +139,11 @@ def _with_copies(problem: Problem, operations: "Operations | None", texts: Seque
     return _with_rows(problem, rows.values())
 
 
-def _ends(operations: "Operations | None") -> list[str]:
+def _ends(read: Imported | None) -> tuple[str, ...]:
     """Return the input and output buffers of a program."""
-    if operations is None:
+    if read is None or (ends := read.ends) is None:
         raise OptionError("copies: must be NAME=NUMBER where the file says no inputs and outputs")
-    entry = operations.functions[operations.entry]
-    ends = dict.fromkeys(name for name in (*entry.params, *entry.results) if entry.declared[name].alias_of is None)
-    return [f"{operations.entry}/{name}" for name in ends]
+    return ends
 
 
 def _with_reserved(problem: Problem, texts: Sequence[str]) -> Problem:

@@ -17,12 +17,12 @@ from lab import manual
 from memplan.api.cli.commands import made
 from memplan.api.cli.main import main
 from memplan.extensions.models.tests import onnx_models, tflite_networks
+from memplan.extensions.networks.lifetimes import problem_of
+from memplan.extensions.networks.operations.graph import write_graph
+from memplan.extensions.networks.operations.operations import operations_from
 from memplan.planner.formats import read_problem
-from memplan.planner.liveness import problem_of
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
-from memplan.planner.operations.graph import write_graph
-from memplan.planner.operations.operations import operations_from
 from memplan.solvers.portfolio.solve import solve
 from tests.support import networks, public_problems
 from tests.support.server import Running

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from memplan.extensions.files.compare.compare import CompareOptions, compare
+from memplan.extensions.networks.inputs import read_graph
 from memplan.extensions.networks.order.options import OrderOptions
 from memplan.extensions.networks.order.order import order
 from memplan.extensions.networks.order.reordering import reorder
-from memplan.questions.compare.compare import CompareOptions, compare
 from memplan.questions.reading import Reader
 from memplan.solvers.search.control import Control
 
@@ -19,7 +20,7 @@ MODELS = Path(__file__).parents[1] / "models"
 @pytest.mark.parametrize("name", ["view.tflite", "choice.tflite", "variable.tflite", "state.pte", "split_cat.pte"])
 def test_order_compare_and_reorder_find_the_same_least_peak(name: str) -> None:
     data = (MODELS / name).read_bytes()
-    ordered = order(Reader().graph(data, name), OrderOptions(goal="placed", time_limit_s=20))
+    ordered = order(read_graph(Reader(), data, name), OrderOptions(goal="placed", time_limit_s=20))
     reordered = reorder(data, name, Control.of(20)).answer
     compared = compare(data, CompareOptions(name=name, time_limit_s=120)).memplan_reordered
     assert compared is not None

@@ -12,7 +12,7 @@ from memplan.extensions.cascade.regions.regions import Cascade, CascadeRegion, i
 from memplan.extensions.cascade.search.options import CascadeOptions
 from memplan.extensions.cascade.search.steps import RegionSteps
 from memplan.extensions.cascade.search.tables import last_uses, rounded_up, streamed_tensors
-from memplan.planner.operations.graph import OperationGraph
+from memplan.extensions.networks.operations.graph import OperationGraph
 
 
 def coarse(graph: OperationGraph) -> AccessGraph:

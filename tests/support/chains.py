@@ -7,7 +7,7 @@ from typing import Any
 
 from memplan.extensions.cascade.access.access_graph import AccessGraph
 from memplan.extensions.cascade.access.from_graph import access_graph
-from memplan.planner.operations.graph import graph_from
+from memplan.extensions.networks.operations.graph import graph_from
 
 
 def graph_of(shapes: list[list[int]], *ops: dict[str, Any]) -> AccessGraph:

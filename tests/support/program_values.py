@@ -6,8 +6,8 @@ import random
 from collections.abc import Sequence
 from typing import Any
 
-from memplan.planner.operations.operations import Operations
-from memplan.planner.operations.statements import Branches, Call, Operation, Repetition, Statement
+from memplan.extensions.networks.operations.operations import Operations
+from memplan.extensions.networks.operations.statements import Branches, Call, Operation, Repetition, Statement
 
 
 def values_of(program: Operations, seed: int) -> dict[str, Any]:

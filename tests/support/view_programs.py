@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import count
 
-from memplan.planner.foreign.draft import Kind, OperationsDraft
+from memplan.extensions.readers.draft import Kind, OperationsDraft
 from memplan.planner.foreign.model_options import ModelOptions
 
 SIZE = 4

@@ -21,7 +21,8 @@ def plan_picture(call: Call, answer: Any) -> bytes:
 def plan_page(call: Call, answer: Plan) -> bytes:
     """Return the page of a plan."""
     from memplan.api.reports.views import view
-    from memplan.planner.foreign.program_names import names_in, names_of_models
+    from memplan.planner.foreign.names_in_files import names_in
+    from memplan.planner.foreign.program_names import names_of_models
 
     write_page = view("plan")
     reader, problem = call.reader, call.question["problem"]

@@ -13,13 +13,15 @@ from memplan.api.cli.help import SectionedCommand
 from memplan.api.cli.streams import write
 from memplan.files import os_errors_named
 from memplan.planner import __version__
+from memplan.planner.extensions import extensions
 from memplan.questions import CAPABILITIES
 from memplan.questions.capability import Control
 from memplan.questions.capability.wire import read_body_options, read_question
 from memplan.questions.inputs import PLAN, PROBLEM
-from memplan.questions.inputs.graphs import GRAPH, OPERATIONS
 
-_MODELS = tuple(each.wire for each in (PROBLEM, PLAN, OPERATIONS, GRAPH))
+_MODELS = tuple(
+    each.wire for each in (PROBLEM, PLAN, extensions("inputs")["operations"], extensions("inputs")["graph"])
+)
 
 
 class QuietJsonSchema(GenerateJsonSchema):

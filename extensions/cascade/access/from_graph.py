@@ -28,8 +28,8 @@ from memplan.extensions.cascade.access.layouts import (
     pixels_of,
     reshaped_layout,
 )
-from memplan.planner.operations.graph import GraphOperation, OperationGraph
-from memplan.planner.operations.graph_facts import Shape, bits_of
+from memplan.extensions.networks.operations.graph import GraphOperation, OperationGraph
+from memplan.extensions.networks.operations.graph_facts import Shape, bits_of
 
 SUM_BYTES = 4
 """The bytes of an accumulator for each channel, for elements of at most four bytes."""

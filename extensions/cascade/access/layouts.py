@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import NamedTuple
 
-from memplan.planner.operations.graph import GraphOperation, OperationGraph
+from memplan.extensions.networks.operations.graph import GraphOperation, OperationGraph
 
 _MIXING = frozenset({"gather", ""})
 """The kinds whose output may have other axes than their inputs."""

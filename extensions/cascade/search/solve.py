@@ -26,9 +26,9 @@ from memplan.extensions.cascade.search.planning import PLAN_S, Planning
 from memplan.extensions.cascade.search.points import planned
 from memplan.extensions.cascade.search.search import RegionSearch, strides_of
 from memplan.extensions.cascade.search.tables import barriers_of, with_barriers
+from memplan.extensions.networks.operations.graph import OperationGraph
+from memplan.extensions.networks.operations.order_check import peak_of
 from memplan.planner.errors import OptionError, TimeOverError
-from memplan.planner.operations.graph import OperationGraph
-from memplan.planner.operations.order_check import peak_of
 from memplan.questions.capability import Control
 
 _ANSWER_S = 0.5

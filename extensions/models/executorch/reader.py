@@ -15,13 +15,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 
 from memplan.extensions.models.executorch.file import FIRST, Instruction, Method, read_methods
+from memplan.extensions.networks.operations.graph_facts import OperationFacts
+from memplan.extensions.readers.aten import kind_of_aten
+from memplan.extensions.readers.draft import Kind, OperationsDraft
 from memplan.planner.errors import FormatError, OptionError, shown
-from memplan.planner.foreign.aten import kind_of_aten
-from memplan.planner.foreign.draft import Kind, OperationsDraft
 from memplan.planner.foreign.imported import Imported, sized
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.model.finding import MAX_LISTED, Finding
-from memplan.planner.operations.graph_facts import OperationFacts
 
 ALIGNMENT = 16
 _VIEW = "executorch_prim::et_view"

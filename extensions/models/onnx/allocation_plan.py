@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 from memplan.extensions.models.onnx.loading import load
 from memplan.extensions.models.onnx.model import graphs_of, subgraphs
 from memplan.extensions.models.onnx.values import GraphNames, Values
+from memplan.extensions.readers.draft import MOST_USES, OperationsDraft
 from memplan.planner.errors import CUT_OFF, FormatError, shown
-from memplan.planner.foreign.draft import MOST_USES, OperationsDraft
 from memplan.planner.foreign.imported import Imported, plan_of
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.model.finding import MAX_LISTED, Finding

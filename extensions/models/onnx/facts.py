@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from memplan.extensions.models.onnx.model import DTYPES, shape_of
 from memplan.extensions.models.pads import same_pads
+from memplan.extensions.networks.operations.graph_facts import OperationFacts, TensorFacts
+from memplan.extensions.readers.vocabulary import MOST_NUMBERS, kind_of, kinds_by_name, plain_attributes
 from memplan.planner.foreign.imported import element_count
-from memplan.planner.foreign.vocabulary import MOST_NUMBERS, kind_of, kinds_by_name, plain_attributes
 from memplan.planner.model.rows import MAX_BYTES
-from memplan.planner.operations.graph_facts import OperationFacts, TensorFacts
 
 if TYPE_CHECKING:
     import numpy as np

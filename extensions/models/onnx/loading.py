@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 from memplan.extensions.models.onnx.model import graphs_of, is_form, shape_of, subgraphs
 from memplan.extensions.models.onnx.shapes import NodeShapes
+from memplan.extensions.networks.lifetimes.expansion import MAX_EXPANDED
 from memplan.extensions.shapes.symbols.numbers import SymbolicNumber, SymbolicNumbers
 from memplan.extensions.shapes.symbols.reading import read
 from memplan.planner.errors import MAX_SHOWN, FormatError, Option, OptionError, ProblemError, shown
 from memplan.planner.errors.extras import require
 from memplan.planner.foreign.imported import OpenSizesError
 from memplan.planner.foreign.model_options import ModelOptions, Size
-from memplan.planner.liveness.expansion import MAX_EXPANDED
 
 if TYPE_CHECKING:
     from onnx import GraphProto, ModelProto, NodeProto, ValueInfoProto

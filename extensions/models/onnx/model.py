@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from memplan.extensions.networks.operations.graph_facts import bits_of
+from memplan.extensions.readers.vocabulary import types_by_number
 from memplan.planner.errors import shown
-from memplan.planner.foreign.vocabulary import types_by_number
-from memplan.planner.operations.graph_facts import bits_of
 
 if TYPE_CHECKING:
     from onnx import GraphProto, NodeProto, TypeProto

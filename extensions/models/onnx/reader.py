@@ -14,9 +14,9 @@ from memplan.extensions.models.onnx.facts import BY_CHANCE, STANDARD, OnnxFacts
 from memplan.extensions.models.onnx.loading import load, open_names, parsed
 from memplan.extensions.models.onnx.model import node_name, subgraphs, taken_branch
 from memplan.extensions.models.onnx.values import GraphNames, Values
+from memplan.extensions.readers.draft import OperationsDraft
 from memplan.extensions.shapes.symbols.space import SymbolRange
 from memplan.planner.errors import FormatError, shown
-from memplan.planner.foreign.draft import OperationsDraft
 from memplan.planner.foreign.imported import Imported, once_computed
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.model.finding import Finding

@@ -9,8 +9,8 @@ from memplan.extensions.models.new_order import new_order
 from memplan.extensions.models.onnx.facts import BY_CHANCE
 from memplan.extensions.models.onnx.loading import parsed
 from memplan.extensions.models.onnx.model import graphs_of, subgraphs
+from memplan.extensions.networks.models.sequence import ReorderedFile, Where
 from memplan.planner.errors import FormatError, InvalidPlanError
-from memplan.planner.foreign.sequence import ReorderedFile, Where
 
 if TYPE_CHECKING:
     from onnx import GraphProto, ModelProto, NodeProto

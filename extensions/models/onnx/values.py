@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from memplan.extensions.models.onnx.facts import initializer_facts, tensor_facts
 from memplan.extensions.models.onnx.model import BITS, graphs_of, shape_of
+from memplan.extensions.readers.draft import Kind, OperationsDraft
 from memplan.extensions.shapes.symbols.numbers import SymbolicNumbers
 from memplan.planner.errors import FormatError, shown
-from memplan.planner.foreign.draft import Kind, OperationsDraft
 from memplan.planner.foreign.imported import element_count, sized
 from memplan.planner.model.finding import MAX_LISTED, Finding
 

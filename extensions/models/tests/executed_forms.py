@@ -14,14 +14,15 @@ from typing import NamedTuple
 from memplan.extensions.cascade.answer import CascadeAnswer
 from memplan.extensions.cascade.cascade import CascadeOptions, cascade
 from memplan.extensions.cascade.writing import model_in_parts, written_in_parts, written_model
+from memplan.extensions.files.convert.options import ConvertOptions
 from memplan.extensions.models.tflite import arena
 from memplan.extensions.models.tflite.device_forms import FormSearch
 from memplan.extensions.models.tflite.interpreter import MicroRun, run
+from memplan.extensions.networks.inputs import read_graph
 from memplan.extensions.networks.order.options import OrderOptions
 from memplan.extensions.networks.order.order import order
 from memplan.planner.errors import InputError
 from memplan.questions.capability import Control
-from memplan.questions.convert.options import ConvertOptions
 from memplan.questions.reading import Reader
 
 _LESS = 64
@@ -42,7 +43,7 @@ def forms(data: bytes, seconds: float) -> Iterator[Form]:
     best = FormSearch(data, ConvertOptions(time_limit_s=seconds), running)
     yield Form("convert", best.run().data)
     reader = Reader()
-    graph = reader.graph(data, "model.tflite")
+    graph = read_graph(reader, data, "model.tflite")
     ordered = written_model(reader, order(graph, OrderOptions(time_limit_s=seconds))).data
     yield Form("order", ordered or data)
     options = CascadeOptions(alignment=16, time_limit_s=seconds)

@@ -17,12 +17,12 @@ from memplan.extensions.models.onnx.model import graphs_of
 from memplan.extensions.models.tests import onnx_models
 from memplan.extensions.models.tests.onnx_runs import ArenaRun, Arrays, drawn_inputs, run_whole
 from memplan.extensions.models.tests.random_onnx import OPERATORS, random_model
+from memplan.extensions.networks.models.model_graph import read_model_graph
+from memplan.extensions.networks.models.sequence import write_reordered
 from memplan.extensions.networks.order.options import OrderOptions
 from memplan.extensions.networks.order.order import order
 from memplan.extensions.networks.order.search.regions import permuted
-from memplan.planner.foreign.model_graph import read_model_graph
 from memplan.planner.foreign.reading import read_model
-from memplan.planner.foreign.writing import write_reordered
 from memplan.questions.plan.plan import PlanOptions, plan
 
 _RUNS = 4

@@ -10,8 +10,8 @@ import pytest
 
 import memplan
 from memplan.api.cli.main import main
-from memplan.questions.convert.convert import convert
-from memplan.questions.convert.options import ConvertOptions
+from memplan.extensions.files.convert.convert import convert
+from memplan.extensions.files.convert.options import ConvertOptions
 
 KWS = Path(__file__).parents[3] / "tests" / "models" / "recorded" / "kws_dscnn_int8.tflite"
 Captured = pytest.CaptureFixture[str]

@@ -16,8 +16,8 @@ import memplan
 from memplan.api.cli.main import main
 from memplan.api.requests import head_of, parse_request
 from memplan.extensions.models.tests import onnx_models
+from memplan.extensions.networks.operations.graph import write_graph
 from memplan.extensions.systems.tests.foreign_files import files
-from memplan.planner.operations.graph import write_graph
 from memplan.questions.capability import Control
 from tests.support import networks
 

@@ -10,10 +10,10 @@ from xml.etree import ElementTree
 import pytest
 
 from memplan.api.cli.main import main
+from memplan.extensions.files.compare.compare import CompareOptions, compare, lines
 from memplan.extensions.models.tests.tflite_files import INT8, model, operator, subgraph, tensor, two_halves
 from memplan.extensions.models.tflite.tflm_tail import arena_of
 from memplan.planner.foreign.reading import read_model
-from memplan.questions.compare.compare import CompareOptions, compare, lines
 from tests.support.dump_files import DUMPS, MEMORIES
 
 Captured = pytest.CaptureFixture[str]

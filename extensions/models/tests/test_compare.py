@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from memplan.extensions.files.compare import compare as comparing
+from memplan.extensions.files.compare.compare import compare
+from memplan.extensions.networks.models.imported_program import ImportedProgram
 from memplan.planner.errors import TimeOverError
 from memplan.planner.foreign.reading import read_model
 from memplan.planner.model import rows
 from memplan.questions.capability import Control
-from memplan.questions.compare import compare as comparing
-from memplan.questions.compare.compare import compare
 
 MODEL = (Path(__file__).parents[3] / "tests" / "models" / "choice.tflite").read_bytes()
 
@@ -44,5 +45,5 @@ def test_a_large_model_is_read_no_further_and_planned_no_more_once_time_is_over(
 def test_nothing_that_a_model_lacks_is_looked_up_among_what_it_has(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rows, "did_you_mean", lambda *_: 1 // 0)
     read = read_model(MODEL, "choice.tflite")
-    assert read.operations is not None
+    assert isinstance(read, ImportedProgram)
     assert read.operations.functions

@@ -14,11 +14,11 @@ from memplan.extensions.models.pads import same_pads
 from memplan.extensions.models.tests.onnx_models import graph, model, node, of_graph, value
 from memplan.extensions.models.tests.tflite_files import INT32, operator, subgraph, tensor
 from memplan.extensions.models.tests.tflite_files import model as tflite_model
+from memplan.extensions.networks.models.model_graph import read_model_graph
+from memplan.extensions.networks.operations.graph import GraphOperation, OperationGraph
+from memplan.extensions.networks.operations.order_check import peak_of
 from memplan.extensions.networks.order.search.regions import with_regions_ordered
-from memplan.planner.foreign.model_graph import read_model_graph
-from memplan.planner.foreign.vocabulary import plain
-from memplan.planner.operations.graph import GraphOperation, OperationGraph
-from memplan.planner.operations.order_check import peak_of
+from memplan.extensions.readers.vocabulary import plain
 
 MODELS = Path(__file__).parents[3] / "tests" / "models"
 

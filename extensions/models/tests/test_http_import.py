@@ -16,11 +16,11 @@ from memplan import verify
 from memplan.api.request_bodies import BYTES as BYTES_TYPE
 from memplan.api.settings import Settings
 from memplan.extensions.models.tests.tflite_files import model, operator, subgraph, tensor
-from memplan.planner.foreign.model_graph import read_model_graph
+from memplan.extensions.networks.models.model_graph import read_model_graph
+from memplan.extensions.networks.operations.graph import write_graph
 from memplan.planner.foreign.reading import read_model
 from memplan.planner.formats.memplan_json import read_plan
 from memplan.planner.model.problem import Problem
-from memplan.planner.operations.graph import write_graph
 from memplan.questions import CAPABILITIES
 from tests.support.dump_files import MEMORIES, recorded
 from tests.support.server import Running, running

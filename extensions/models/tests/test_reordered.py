@@ -14,12 +14,12 @@ from memplan.extensions.models.tests import litert_models, random_onnx
 from memplan.extensions.models.tests.tflite_files import CODES, flatbuffer, model, operator, subgraph, tensor
 from memplan.extensions.models.tflite import reordered as tflite_files
 from memplan.extensions.models.tflite.model import read_model
+from memplan.extensions.networks.models.model_graph import ModelGraph, read_model_graph
+from memplan.extensions.networks.models.sequence import write_reordered
+from memplan.extensions.networks.operations.graph import OperationGraph
+from memplan.extensions.networks.operations.order_check import peak_of
 from memplan.extensions.networks.order.search.regions import permuted, with_regions_ordered
 from memplan.planner.errors import FormatError, OperationsError
-from memplan.planner.foreign.model_graph import ModelGraph, read_model_graph
-from memplan.planner.foreign.writing import write_reordered
-from memplan.planner.operations.graph import OperationGraph
-from memplan.planner.operations.order_check import peak_of
 from tests.support.operation_graphs import any_order
 
 

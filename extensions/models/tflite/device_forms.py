@@ -10,24 +10,25 @@ from typing import TYPE_CHECKING, Literal
 
 from memplan.extensions.cascade.cascade import CascadeOptions, cascade
 from memplan.extensions.cascade.writing import rewritable
+from memplan.extensions.files.convert.answer import Converted, Deployment, RuntimeArena, WrittenFile
+from memplan.extensions.files.convert.options import TFLITE, ConvertOptions
+from memplan.extensions.files.convert.source import warnings_of
 from memplan.extensions.models.tflite.interpreter import LIMIT_S, compared
 from memplan.extensions.models.tflite.tflm_tail import arena_of, write_c_model
+from memplan.extensions.networks.models.model_graph import read_model_graph
+from memplan.extensions.networks.models.sequence import write_reordered
 from memplan.extensions.networks.order.placement import order_and_place
 from memplan.extensions.networks.order.search.regions import permuted
 from memplan.planner.errors import InputError
 from memplan.planner.foreign.arena import ModelArena
 from memplan.planner.foreign.layout import lay_out
-from memplan.planner.foreign.model_graph import read_model_graph
 from memplan.planner.foreign.reading import read_model
-from memplan.planner.foreign.writing import export, write_reordered
+from memplan.planner.foreign.writing import export
 from memplan.questions.capability import Control
-from memplan.questions.convert.answer import Converted, Deployment, RuntimeArena, WrittenFile
-from memplan.questions.convert.options import TFLITE, ConvertOptions
-from memplan.questions.convert.source import warnings_of
 from memplan.solvers.portfolio.solve import solve
 
 if TYPE_CHECKING:
-    from memplan.planner.operations.graph import OperationGraph
+    from memplan.extensions.networks.operations.graph import OperationGraph
 
 _ALIGNMENT = 16
 _SHARE = 0.25

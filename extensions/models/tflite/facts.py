@@ -13,9 +13,9 @@ from typing import Any
 from memplan.extensions.models.flatbuffer import Table
 from memplan.extensions.models.pads import same_pads
 from memplan.extensions.models.tflite.model import DTYPES, Operator, Subgraph, TfliteTensor
+from memplan.extensions.networks.operations.graph_facts import Attribute, OperationFacts, Quantization, TensorFacts
+from memplan.extensions.readers.vocabulary import MOST_NUMBERS, kind_of, kinds_by_name
 from memplan.planner.foreign.imported import element_count
-from memplan.planner.foreign.vocabulary import MOST_NUMBERS, kind_of, kinds_by_name
-from memplan.planner.operations.graph_facts import Attribute, OperationFacts, Quantization, TensorFacts
 
 _EFFECTS = {"VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE", "CALL_ONCE", "HASHTABLE", "HASHTABLE_FIND"}
 _EFFECTS |= {"HASHTABLE_IMPORT", "HASHTABLE_SIZE", "RANDOM_STANDARD_NORMAL", "RANDOM_UNIFORM", "MULTINOMIAL"}

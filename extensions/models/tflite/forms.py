@@ -14,10 +14,10 @@ from memplan.extensions.cascade.regions.regions import Cascade, CascadeRegion, S
 from memplan.extensions.cascade.writing import FormInParts
 from memplan.extensions.models.tflite.in_parts import TfliteRewriting
 from memplan.extensions.models.tflite.unrolled import Unrolled, unrolled
+from memplan.extensions.networks.operations.graph import OperationGraph
 from memplan.planner.errors import OperationsError
 from memplan.planner.foreign.arena import ModelArena
 from memplan.planner.foreign.model_options import ModelOptions
-from memplan.planner.operations.graph import OperationGraph
 
 OPERATION_BYTES = 200
 """The arena bytes that TFLite Micro keeps for each operator, as measured."""

@@ -9,9 +9,9 @@ from typing import Literal
 from memplan.extensions.models.flatbuffer import Content, Field, NewTable, Numbers, Old, Scalar, Table, text
 from memplan.extensions.models.tflite.model import Model, TfliteTensor, read_model
 from memplan.extensions.models.tflite.reordered import refuse_bound_models
+from memplan.extensions.networks.operations.graph import OperationGraph
 from memplan.planner.errors import FormatError, OperationsError, shown
 from memplan.planner.foreign.model_options import ModelOptions
-from memplan.planner.operations.graph import OperationGraph
 
 # Numbers of TensorType in TFLite's schema.
 _FLOAT, _INT32, _INT64, _BOOL, _INT16, _INT8 = 0, 2, 4, 6, 7, 9

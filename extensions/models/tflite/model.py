@@ -14,9 +14,9 @@ from functools import cached_property
 
 from memplan.extensions.models.flatbuffer import Table
 from memplan.extensions.models.tflite.system import is_tflite
+from memplan.extensions.networks.operations.graph_facts import bits_of
+from memplan.extensions.readers.vocabulary import types_by_number
 from memplan.planner.errors import CUT_OFF, OTHER_KIND, FormatError, shown
-from memplan.planner.foreign.vocabulary import types_by_number
-from memplan.planner.operations.graph_facts import bits_of
 
 _NAMES = """\
 ADD AVERAGE_POOL_2D CONCATENATION CONV_2D DEPTHWISE_CONV_2D DEPTH_TO_SPACE DEQUANTIZE EMBEDDING_LOOKUP FLOOR

@@ -23,13 +23,13 @@ from memplan.extensions.models.tflite.tflm_arena import (
     scratch_of,
     scratch_of_model,
 )
+from memplan.extensions.networks.operations.graph_facts import OperationFacts
+from memplan.extensions.readers.draft import Kind, OperationsDraft
 from memplan.extensions.shapes.symbols.space import SymbolRange
 from memplan.planner.errors import FormatError, OptionError, shown
-from memplan.planner.foreign.draft import Kind, OperationsDraft
 from memplan.planner.foreign.imported import Imported, element_count, once_computed, sized
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.model.finding import MAX_LISTED, Finding
-from memplan.planner.operations.graph_facts import OperationFacts
 
 _VIEWS = {"RESHAPE", "SQUEEZE", "EXPAND_DIMS"}
 _UNKNOWN = {"STABLEHLO_CASE", "DELEGATE"}

@@ -10,8 +10,8 @@ from memplan.extensions.models.new_order import new_order
 from memplan.extensions.models.tflite import ethos_u
 from memplan.extensions.models.tflite.facts import has_effects
 from memplan.extensions.models.tflite.model import OFFLINE_PLAN, Model, read_model
+from memplan.extensions.networks.models.sequence import ReorderedFile, Where
 from memplan.planner.errors import FormatError, InvalidPlanError, shown
-from memplan.planner.foreign.sequence import ReorderedFile, Where
 
 _CONTROL = "model_control_dependencies"
 """The metadata in which a converter references operators by position."""

@@ -15,7 +15,7 @@ from memplan.planner.errors import OptionError, shown
 from memplan.planner.systems import systems
 
 if TYPE_CHECKING:
-    from memplan.extensions.cascade.writing import Written
+    from memplan.extensions.networks.commands.writing import Written
 
 MODELS = tuple(suffix for each in systems() if each.reorders for row in each.readers for suffix in row.suffixes)
 """The suffixes of models that can be written in another order."""
@@ -48,7 +48,7 @@ def order(line: CommandLine) -> int:
 def load_writing(given: Mapping[str, Any]) -> None:
     """Import the writers of models if a model will be written."""
     if any(suffix_of(path) in MODELS for path in given["outputs"] or ()):
-        import memplan.extensions.cascade.writing  # noqa: F401
+        import memplan.extensions.networks.commands.writing  # noqa: F401
 
 
 def refuse_no_model(call: Call) -> None:
@@ -58,7 +58,7 @@ def refuse_no_model(call: Call) -> None:
             continue
         if call.reader.imported is None:
             raise OptionError(f"output: must be no model, got {shown(path)}: a graph or a program was read")
-        from memplan.extensions.cascade.writing import refuse_other_format
+        from memplan.extensions.networks.commands.writing import refuse_other_format
 
         refuse_other_format(call.reader, path)
 
@@ -89,7 +89,7 @@ def _page(call: Call, answer: Any, path: str) -> bytes | None:
 def _model(call: Call, answer: Any, path: str) -> bytes | None:
     if not _has_plan(call, answer, path):
         return None
-    from memplan.extensions.cascade.writing import written_model
+    from memplan.extensions.networks.commands.writing import written_model
 
     return model_if_gained(call, written_model(call.reader, answer), path)
 

@@ -9,19 +9,19 @@ from typing import Literal, get_args
 
 from pydantic import Field
 
-from memplan.extensions.tvm.files.relay_storages import StoragePlan, plan_storages
+from memplan.extensions.networks.inputs import OPERATIONS
+from memplan.extensions.networks.lifetimes import Analysis, Reading, analyse, expand, pose, problem_of
+from memplan.extensions.networks.lifetimes.activations import CallWorkspace
+from memplan.extensions.networks.lifetimes.lifetimes import Liveness, Temporaries
+from memplan.extensions.networks.lifetimes.shadow import Clobber, shadow
+from memplan.extensions.networks.liveness.relay_storages import StoragePlan, plan_storages
+from memplan.extensions.networks.operations.operations import Operations
 from memplan.planner.errors import counted
-from memplan.planner.liveness import Analysis, Reading, analyse, expand, pose, problem_of
-from memplan.planner.liveness.activations import CallWorkspace
-from memplan.planner.liveness.lifetimes import Liveness, Temporaries
-from memplan.planner.liveness.shadow import Clobber, shadow
 from memplan.planner.model.plan import Plan, Status
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.sizes import size_text
-from memplan.planner.operations.operations import Operations
 from memplan.questions.capability import Answer, Capability, CapabilityOptions, Control
 from memplan.questions.inputs import PLAN
-from memplan.questions.inputs.graphs import OPERATIONS
 from memplan.solvers.portfolio.solve import solve
 
 Planning = Literal["global", "local"]

@@ -9,10 +9,10 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, WrapValidator
 from pydantic.json_schema import SkipJsonSchema
 
-from memplan.planner.operations.costs import costs_of
-from memplan.planner.operations.graph import OperationGraph
-from memplan.planner.operations.in_place import written_over_along
-from memplan.planner.operations.order_check import moves_of
+from memplan.extensions.networks.operations.costs import costs_of
+from memplan.extensions.networks.operations.graph import OperationGraph
+from memplan.extensions.networks.operations.in_place import written_over_along
+from memplan.extensions.networks.operations.order_check import moves_of
 from memplan.questions.capability import Answer, AnswerOfFile
 from memplan.questions.explain.values import RegionOrder as RegionOrder
 from memplan.questions.inputs import PlanAndProblem

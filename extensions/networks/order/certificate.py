@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from memplan.extensions.checkers import order as checker
+from memplan.extensions.networks.operations.graph import OperationGraph, write_graph
 from memplan.extensions.networks.order.answer import (
     BoundCertificate,
     CutWitness,
@@ -25,7 +26,6 @@ from memplan.extensions.networks.order.core.kernels import CUT, close_cheaply
 from memplan.extensions.networks.order.search.cuts import ENDLESS, FlowArcs
 from memplan.extensions.networks.order.search.searched import SearchTooLargeError, search_lines
 from memplan.planner.errors import counted
-from memplan.planner.operations.graph import OperationGraph, write_graph
 from memplan.solvers.core.tables import Reference
 from memplan.solvers.search.meanwhile import polled
 

@@ -6,11 +6,12 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field
 
+from memplan.extensions.networks.inputs import read_graph
+from memplan.extensions.networks.operations.graph import OperationGraph
+from memplan.extensions.networks.operations.graph_variants import with_overwriting, with_resident_counted
 from memplan.planner.errors import OptionError, shown
 from memplan.planner.model.rows import Alignment, Bytes
 from memplan.planner.model.sizes import refuse
-from memplan.planner.operations.graph import OperationGraph
-from memplan.planner.operations.graph_variants import with_overwriting, with_resident_counted
 from memplan.questions.capability import SearchOptions, Seconds
 from memplan.questions.inputs.question import Question
 from memplan.questions.reading import Reader
@@ -102,4 +103,4 @@ class OrderOptions(GraphOptions):
 def unaligned_graph(reader: Reader, data: bytes, name: str, _question: Question) -> OperationGraph:
     """Return the graph in a file without alignment, which the search applies, so that sizes are not rounded twice."""
     reader.options = reader.options.model_copy(update={"alignment": None})
-    return reader.graph(data, name)
+    return read_graph(reader, data, name)

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from memplan.extensions.networks.inputs import GRAPH
+from memplan.extensions.networks.operations.graph import OperationGraph
+from memplan.extensions.networks.operations.graph_variants import in_ways
+from memplan.extensions.networks.operations.order_check import peak_of
 from memplan.extensions.networks.order.answer import OrderAnswer
 from memplan.extensions.networks.order.certificate import TIME_LIMIT_S as CERTIFICATE_S
 from memplan.extensions.networks.order.certificate import certify_order
@@ -14,12 +18,8 @@ from memplan.extensions.networks.order.search.solve import LARGE, given_order
 from memplan.extensions.networks.order.ways import ways_of_least_work, with_cheapest_ways
 from memplan.planner.errors import OperationsError
 from memplan.planner.model.sizes import gap_text
-from memplan.planner.operations.graph import OperationGraph
-from memplan.planner.operations.graph_variants import in_ways
-from memplan.planner.operations.order_check import peak_of
 from memplan.questions import search
 from memplan.questions.capability import Capability, ChartView, Control
-from memplan.questions.inputs.graphs import GRAPH
 from memplan.questions.inputs.question import Question
 from memplan.solvers.search.control import silent
 

@@ -8,16 +8,16 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import NamedTuple
 
+from memplan.extensions.networks.lifetimes.ordered import problem_of_order
+from memplan.extensions.networks.operations.graph import OperationGraph
+from memplan.extensions.networks.operations.order_check import moves_of, peak_of
 from memplan.extensions.networks.order.answer import OrderAnswer
 from memplan.extensions.networks.order.options import Goal
 from memplan.extensions.networks.order.search.nearness import nearby
 from memplan.extensions.networks.order.search.regions import OrderedRegions
 from memplan.extensions.networks.order.search.solve import LARGE, WORK_PER_S, OrderSearch, order_regions
-from memplan.planner.liveness.ordered import problem_of_order
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
-from memplan.planner.operations.graph import OperationGraph
-from memplan.planner.operations.order_check import moves_of, peak_of
 from memplan.questions.inputs import PlanAndProblem
 from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.search.control import Control

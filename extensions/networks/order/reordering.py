@@ -6,6 +6,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from memplan.extensions.networks.inputs import read_operations_field
+from memplan.extensions.networks.lifetimes.analysis import analyse
+from memplan.extensions.networks.models.imported_program import ImportedProgram
+from memplan.extensions.networks.operations.graph import read_graph
+from memplan.extensions.networks.operations.graph_facts import ProgramFacts
+from memplan.extensions.networks.operations.operations import Operations
+from memplan.extensions.networks.operations.program_graph import program_graph, without_scopes
 from memplan.extensions.networks.order.answer import OrderAnswer
 from memplan.extensions.networks.order.placement import order_and_place, order_and_pose
 from memplan.extensions.networks.order.search.regions import OrderedRegions
@@ -13,14 +20,8 @@ from memplan.planner.errors import FormatError, OptionError, counted
 from memplan.planner.foreign import reading as importers
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.formats import memplan_json
-from memplan.planner.liveness.analysis import analyse
 from memplan.planner.model.finding import Finding
 from memplan.planner.model.problem import Problem
-from memplan.planner.operations.graph import read_graph
-from memplan.planner.operations.graph_facts import ProgramFacts
-from memplan.planner.operations.operations import Operations
-from memplan.planner.operations.program_graph import program_graph, without_scopes
-from memplan.questions.inputs.graphs import read_operations_field
 from memplan.solvers.search.control import Control
 
 
@@ -56,7 +57,7 @@ def reorder(data: bytes, name: str, control: Control, options: ModelOptions | No
     """
     if importers.detect(data, name) is not None:
         imported = importers.read_model(data, name, options)
-        if imported.operations is None:
+        if not isinstance(imported, ImportedProgram):
             raise OptionError("order: best must be given for a file that has operations, got one that has lifetimes")
         return replace(reorder_program(imported.operations, control, imported.facts), warnings=imported.warnings)
     fields = _fields(data)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from memplan.planner.liveness.ordered import problem_of_order
+from memplan.extensions.networks.lifetimes.ordered import problem_of_order
+from memplan.extensions.networks.operations.graph import OperationGraph
+from memplan.extensions.networks.operations.graph_variants import replaced
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import Buffer
-from memplan.planner.operations.graph import OperationGraph
-from memplan.planner.operations.graph_variants import replaced
 from memplan.solvers.portfolio.solve import solve
 
 _SECONDS = 0.25

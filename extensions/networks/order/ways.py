@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from memplan.extensions.networks.lifetimes.ordered import problem_of_order
+from memplan.extensions.networks.operations.costs import costs_of
+from memplan.extensions.networks.operations.graph import OperationGraph
+from memplan.extensions.networks.operations.graph_variants import in_ways, replaced
+from memplan.extensions.networks.operations.order_check import bytes_along, peak_of
 from memplan.extensions.networks.order.answer import OrderAnswer
-from memplan.planner.liveness.ordered import problem_of_order
-from memplan.planner.operations.costs import costs_of
-from memplan.planner.operations.graph import OperationGraph
-from memplan.planner.operations.graph_variants import in_ways, replaced
-from memplan.planner.operations.order_check import bytes_along, peak_of
 from memplan.questions.inputs import PlanAndProblem
 from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.search.control import Control

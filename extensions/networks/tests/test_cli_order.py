@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from memplan.api.cli.main import main
+from memplan.extensions.networks.operations.operations import operations_from
+from memplan.extensions.networks.operations.statements import Alloc, Free
 from memplan.extensions.networks.order.reordering import reorder_program
-from memplan.planner.operations.operations import operations_from
-from memplan.planner.operations.statements import Alloc, Free
 from memplan.solvers.search.control import Control
 from tests.support.operation_graphs import ORDERED_INSIDE
 from tests.support.random_programs import random_program

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from memplan import ObjectsAnswer, PlanOptions, Problem, plan, read_problem, solve
+from memplan.extensions.networks.liveness.relay_tokens import FreeTextures, Token
 from memplan.extensions.objects.tests.partitions import drawn_objects, least_sum, rows_of
-from memplan.extensions.tvm.files.relay_tokens import FreeTextures, Token
 from memplan.planner.errors import ProblemError
 from memplan.planner.model.objects import ObjectsProblem, SharedObject, of_problem
 from memplan.planner.verify.shared_objects import violations

@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from memplan.extensions.networks.operations.order_check import bytes_after
 from memplan.extensions.recompute.away import Away
 from memplan.extensions.recompute.offload.steps import Linked
-from memplan.planner.operations.order_check import bytes_after
 
 
 class _Beside(NamedTuple):

@@ -7,6 +7,10 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import NamedTuple
 
+from memplan.extensions.networks.operations.costs import costs_of
+from memplan.extensions.networks.operations.graph import OperationGraph
+from memplan.extensions.networks.operations.graph_variants import replaced
+from memplan.extensions.networks.operations.order_check import bytes_after
 from memplan.extensions.networks.order.answer import OrderAnswer, RecomputedPoint
 from memplan.extensions.networks.order.options import OrderOptions
 from memplan.extensions.networks.order.room_inside import with_room_inside
@@ -22,10 +26,6 @@ from memplan.extensions.recompute.offload.schedule import MOST_TIME, Chosen, Eff
 from memplan.extensions.recompute.offload.steps import Step, linked
 from memplan.extensions.recompute.search import peak_steps
 from memplan.extensions.recompute.snapshots import LARGEST
-from memplan.planner.operations.costs import costs_of
-from memplan.planner.operations.graph import OperationGraph
-from memplan.planner.operations.graph_variants import replaced
-from memplan.planner.operations.order_check import bytes_after
 from memplan.solvers.search.control import Control
 
 WORK_PER_S = 400_000_000

@@ -7,7 +7,7 @@ from fractions import Fraction
 from heapq import heappop, heappush
 from math import ceil
 
-from memplan.planner.operations.graph import OperationGraph
+from memplan.extensions.networks.operations.graph import OperationGraph
 
 State = tuple[int, int, int, tuple[tuple[int, int], ...]]
 """What has run, what is in memory, what is at the other end (all as bits), and what is run, sent and fetched: each by

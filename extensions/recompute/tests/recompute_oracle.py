@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from heapq import heappop, heappush
 
-from memplan.planner.operations.graph import OperationGraph
+from memplan.extensions.networks.operations.graph import OperationGraph
 
 
 def least_extra_cost(graph: OperationGraph, costs: Sequence[int], budget: int) -> int | None:

@@ -12,6 +12,9 @@ import pytest
 from lab.recompute_agreement import faults
 from memplan import Control, OperationGraph, OrderOptions, Recomputed, order
 from memplan.extensions.checkers import extra
+from memplan.extensions.networks.operations.costs import costs_of
+from memplan.extensions.networks.operations.graph import write_graph
+from memplan.extensions.networks.operations.order_check import peak_of
 from memplan.extensions.recompute.away import Away
 from memplan.extensions.recompute.engines import ask
 from memplan.extensions.recompute.least import least_work
@@ -20,9 +23,6 @@ from memplan.extensions.recompute.snapshots import Snapshots
 from memplan.extensions.recompute.stages import Stages
 from memplan.extensions.recompute.states import Searched, search_states
 from memplan.extensions.recompute.tests.recompute_oracle import bytes_of_runs, least_extra_cost
-from memplan.planner.operations.costs import costs_of
-from memplan.planner.operations.graph import write_graph
-from memplan.planner.operations.order_check import peak_of
 from tests.support.depth import seeds
 from tests.support.operation_graphs import layered_graph, plain_graph, random_graph, training_chain
 

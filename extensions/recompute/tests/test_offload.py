@@ -13,12 +13,12 @@ import pytest
 from lab.offload_agreement import CHECKER, faults, unsound
 from memplan import OperationGraph, OrderOptions, Recomputed, order
 from memplan.api.cli.main import main
+from memplan.extensions.networks.operations.costs import costs_of
+from memplan.extensions.networks.operations.order_check import peak_of
 from memplan.extensions.networks.order.search.solve import bound_unsearched
 from memplan.extensions.recompute.offload.replay import check_on_addresses, replayed
 from memplan.extensions.recompute.offload.steps import Kind, Step, linked
 from memplan.planner.errors import OperationsError
-from memplan.planner.operations.costs import costs_of
-from memplan.planner.operations.order_check import peak_of
 from tests.support.depth import seeds
 from tests.support.operation_graphs import training_chain, with_pairs
 

@@ -21,13 +21,13 @@ from memplan import (
     order_operations,
     read_graph,
 )
+from memplan.extensions.networks.operations.costs import costs_of
 from memplan.extensions.networks.order.answer import OrderAnswer
 from memplan.extensions.recompute import points
 from memplan.extensions.recompute.clone_check import check_rewriting
 from memplan.extensions.recompute.rewrite import relaxed, rewritten
 from memplan.extensions.recompute.tests.recompute_oracle import bytes_of_runs, least_extra_cost, least_peak
 from memplan.planner.errors import OperationsError, TimeOverError
-from memplan.planner.operations.costs import costs_of
 from tests.support.depth import seeds
 from tests.support.operation_graphs import layered_graph, plain_graph, random_graph, with_pairs
 

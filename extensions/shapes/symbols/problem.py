@@ -7,13 +7,13 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field, model_validator
 
+from memplan.extensions.networks.operations.graph_facts import TensorRole
 from memplan.extensions.shapes.symbols.reading import MOST_CHARACTERS
 from memplan.extensions.shapes.symbols.space import SymbolRange, Values
 from memplan.planner.errors import Break, broken, buffer_named, shown
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.problem_fields import Pair
 from memplan.planner.model.rows import Alignment, Bytes, Id, Name, Time, Value, as_tuple
-from memplan.planner.operations.graph_facts import TensorRole
 
 MOST_SYMBOLS = 16
 

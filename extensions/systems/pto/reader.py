@@ -18,10 +18,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
 
+from memplan.extensions.readers.draft import OperationsDraft, Uses
 from memplan.extensions.systems.stablehlo.mlir import COMMENT, Statement, Statements, inside
 from memplan.extensions.systems.stablehlo.text import HloType
 from memplan.planner.errors import FormatError, shown
-from memplan.planner.foreign.draft import OperationsDraft, Uses
 from memplan.planner.foreign.imported import Imported, refuse_dims, sized
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.model.intervals import merged

@@ -16,6 +16,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from memplan.extensions.networks.operations.graph_facts import OperationFacts, TensorFacts
+from memplan.extensions.readers.draft import Kind, OperationsDraft
+from memplan.extensions.readers.vocabulary import HLO_KINDS, kind_of
 from memplan.extensions.shapes.symbols.space import SymbolRange
 from memplan.extensions.systems.stablehlo.arguments import OpenSizes
 from memplan.extensions.systems.stablehlo.shape_rules import (
@@ -36,12 +39,9 @@ from memplan.extensions.systems.stablehlo.text import (
     module_of,
 )
 from memplan.planner.errors import MAX_SHOWN, FormatError, OptionError, shown
-from memplan.planner.foreign.draft import Kind, OperationsDraft
 from memplan.planner.foreign.imported import Imported, OpenSizesError, element_count, once_computed, sized
 from memplan.planner.foreign.model_options import ModelOptions
-from memplan.planner.foreign.vocabulary import HLO_KINDS, kind_of
 from memplan.planner.model.finding import Finding
-from memplan.planner.operations.graph_facts import OperationFacts, TensorFacts
 
 S = TypeVar("S")
 T = TypeVar("T")

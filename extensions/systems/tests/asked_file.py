@@ -8,18 +8,19 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeVar
 
+from memplan.extensions.networks.lifetimes.ordered import problem_of_order
+from memplan.extensions.networks.models.imported_program import ImportedProgram
+from memplan.extensions.networks.models.model_graph import graph_of_imported, is_graph, read_model_graph
+from memplan.extensions.networks.operations.graph import OperationGraph
 from memplan.extensions.networks.order.answer import OrderAnswer
 from memplan.extensions.networks.order.options import OrderOptions
 from memplan.extensions.networks.order.order import order
 from memplan.planner.errors import InputError
 from memplan.planner.foreign.imported import Imported
-from memplan.planner.foreign.model_graph import graph_of_imported, is_graph, read_model_graph
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.foreign.reading import detect, read_model, read_problem
-from memplan.planner.liveness.ordered import problem_of_order
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
-from memplan.planner.operations.graph import OperationGraph
 from memplan.questions.plan.plan import PlanOptions, plan
 from memplan.questions.reading import ReadOptions
 
@@ -123,7 +124,7 @@ class AskedFile:
     def graph(self) -> OperationGraph | None:
         if is_graph(self.data):
             return read_model_graph(self.data, self.name).graph
-        return None if self.imported.operations is None else self._drawn()
+        return None if not isinstance(self.imported, ImportedProgram) else self._drawn()
 
     def _drawn(self) -> OperationGraph | None:
         return self.asked("graph", lambda: graph_of_imported(self.imported).graph)

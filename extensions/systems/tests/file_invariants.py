@@ -11,6 +11,15 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from memplan.extensions.cascade.cascade import CascadeOptions, cascade
+from memplan.extensions.files.compare.compare import CompareOptions, compare
+from memplan.extensions.files.convert.convert import convert
+from memplan.extensions.files.convert.options import ConvertOptions
+from memplan.extensions.networks.inputs import read_graph
+from memplan.extensions.networks.lifetimes import problem_of
+from memplan.extensions.networks.models.imported_program import ImportedProgram
+from memplan.extensions.networks.models.sequence import write_reordered
+from memplan.extensions.networks.operations.graph import OperationGraph, graph_from, write_graph
+from memplan.extensions.networks.operations.operations import Operations, operations_from
 from memplan.extensions.networks.order.answer import OrderAnswer
 from memplan.extensions.networks.order.options import OrderOptions
 from memplan.extensions.networks.order.order import order
@@ -20,19 +29,11 @@ from memplan.extensions.systems.tests.asked_file import PROVED, SECONDS, AskedFi
 from memplan.planner import formats
 from memplan.planner.errors import InputError
 from memplan.planner.foreign.model_options import ModelOptions
-from memplan.planner.foreign.program_names import program_names
 from memplan.planner.foreign.reading import detect, read_model
-from memplan.planner.foreign.writing import write_reordered
 from memplan.planner.instance.audit import verify
-from memplan.planner.liveness import problem_of
-from memplan.planner.operations.graph import OperationGraph, graph_from, write_graph
-from memplan.planner.operations.operations import Operations, operations_from
 from memplan.planner.systems import file_readers, system_of
 from memplan.questions.capability import Control
 from memplan.questions.check.check import CheckOptions, check
-from memplan.questions.compare.compare import CompareOptions, compare
-from memplan.questions.convert.convert import convert
-from memplan.questions.convert.options import ConvertOptions
 from memplan.questions.explain.explain import explain
 from memplan.questions.explain.values import ExplainOptions
 from memplan.questions.plan.plan import PlanOptions, plan
@@ -73,7 +74,7 @@ def _of_reading(file: AskedFile) -> Iterator[str]:
     readers = {name: Reader(file.read_options()) for name in ("plan", "order", "explain")}
     heard: dict[str, Callable[[], Any]] = {
         "plan": lambda: readers["plan"].problem(file.data, file.name),
-        "order": lambda: readers["order"].graph(file.data, file.name),
+        "order": lambda: read_graph(readers["order"], file.data, file.name),
         "explain": lambda: [read(readers["explain"], file.data, file.name) for read in (Reader.problem, Reader.graph)],
     }
     kind = detect(file.data, file.name)
@@ -87,9 +88,9 @@ def _of_reading(file: AskedFile) -> Iterator[str]:
                 yield f"{what}: does not hear {sorted(dict(missing))}"
             if len(set(said)) < len(said):
                 yield f"{what}: hears the same twice"
-    if file.imported.operations is None:
+    if not isinstance(file.imported, ImportedProgram):
         return
-    names = program_names(file.imported)
+    names = file.imported.names
     if not names.steps:
         return
     program = file.imported.operations
@@ -280,7 +281,7 @@ def _of_convert(file: AskedFile) -> Iterator[str]:
         again = formats.read_problem(table.files[0].data, "p.csv", None)
         if live_peak(again) != file.live:
             yield f"convert: the table that it writes has {live_peak(again)} bytes alive, the problem {file.live}"
-    if file.imported.operations is None:
+    if not isinstance(file.imported, ImportedProgram):
         return
     yield from _of_plan_in_file(file)
     program = converted(to="operations")

@@ -7,12 +7,13 @@ from itertools import chain
 
 import pytest
 
+from memplan.extensions.networks.inputs import read_graph
+from memplan.extensions.networks.models.model_graph import graph_of_imported
 from memplan.extensions.systems.tests import foreign_files
 from memplan.extensions.systems.tests.drawn_files import FORMATS, drawn_file
 from memplan.extensions.systems.tests.drawn_models import draw, live_peak
 from memplan.extensions.systems.tests.file_invariants import violations
 from memplan.planner.errors import InputError
-from memplan.planner.foreign.model_graph import graph_of_imported
 from memplan.planner.foreign.reading import read_model
 from memplan.questions.explain.explain import explain
 from memplan.questions.explain.values import ExplainOptions
@@ -59,13 +60,13 @@ def test_a_question_about_operations_includes_the_findings_of_their_reader() -> 
     data = FILES["loop.onnx"]
     reader = Reader()
     reader.problem(data, "loop.onnx")
-    reader.graph(data, "loop.onnx")  # which hears the same, once
+    read_graph(reader, data, "loop.onnx")  # which hears the same, once
     assert [each.rule for each in reader.warnings] == ["view-apart"]
 
 
 def test_an_order_of_operations_in_several_memories_reports_that_it_treats_them_as_one() -> None:
     reader = Reader()
-    reader.graph(FILES["llama_block_two_memories.json"], "graph.json")
+    read_graph(reader, FILES["llama_block_two_memories.json"], "graph.json")
     assert [each.rule for each in reader.warnings] == ["one-memory"]
 
 

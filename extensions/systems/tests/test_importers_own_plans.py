@@ -13,7 +13,7 @@ import pytest
 from memplan import read_problem
 from memplan.planner.errors import InputError
 from memplan.planner.foreign.imported import Imported
-from memplan.planner.foreign.program_names import names_in, names_read
+from memplan.planner.foreign.names_in_files import names_in, names_read
 from memplan.planner.foreign.reading import detect, read_model
 from memplan.planner.verify.verifier import verify
 from memplan.solvers.portfolio.solve import solve

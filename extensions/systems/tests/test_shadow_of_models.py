@@ -8,14 +8,15 @@ from typing import Any
 import pytest
 
 from lab.fuzz_importers import SEEDS
+from memplan.extensions.networks.lifetimes.shadow import shadow
+from memplan.extensions.networks.models.imported_program import ImportedProgram
+from memplan.extensions.networks.operations.operations import Operations
 from memplan.planner.foreign.imported import Imported
 from memplan.planner.foreign.model_options import ModelOptions, Views
 from memplan.planner.foreign.reading import read_as
-from memplan.planner.liveness.shadow import shadow
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import Buffer
-from memplan.planner.operations.operations import Operations
 from memplan.planner.verify.verifier import verify
 from memplan.solvers.portfolio.solve import solve
 
@@ -41,7 +42,7 @@ def models(name: str, views: Views) -> list[tuple[Imported, Operations]]:
     if name == "onnx":
         pytest.importorskip("onnx", reason="needs the extra onnx")
     read = [read_as(name, data, ModelOptions(views=views)) for data in SEEDS[name]()]
-    return [(found, found.operations) for found in read if found.operations is not None]
+    return [(found, found.operations) for found in read if isinstance(found, ImportedProgram)]
 
 
 @pytest.mark.parametrize("name", sorted(SEEDS.keys() - {*TELL_OPERATIONS, *BEHIND_A_MODEL}))

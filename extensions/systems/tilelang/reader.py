@@ -11,9 +11,9 @@ import ast
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from memplan.extensions.readers.draft import OperationsDraft, Uses
 from memplan.extensions.tvm.files.relax_text import argument, attribute_of, dotted_name, module_of
 from memplan.planner.errors import FormatError, shown
-from memplan.planner.foreign.draft import OperationsDraft, Uses
 from memplan.planner.foreign.imported import Imported, refuse_dims, size_of
 from memplan.planner.foreign.model_options import ModelOptions
 

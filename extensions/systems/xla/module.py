@@ -11,15 +11,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from memplan.extensions.networks.operations.graph_facts import OperationFacts, TensorFacts, bits_of
+from memplan.extensions.readers.draft import OperationsDraft, Uses
+from memplan.extensions.readers.vocabulary import HLO_KINDS, kind_of, types_by_number
 from memplan.extensions.systems.protobuf import ProtobufMessage
 from memplan.extensions.systems.xla.system import is_xla_text
 from memplan.planner.errors import FormatError, OperationsError, shown
-from memplan.planner.foreign.draft import OperationsDraft, Uses
 from memplan.planner.foreign.imported import Imported, element_count, sized
 from memplan.planner.foreign.model_options import ModelOptions
-from memplan.planner.foreign.vocabulary import HLO_KINDS, kind_of, types_by_number
 from memplan.planner.model.rows import MAX_BYTES
-from memplan.planner.operations.graph_facts import OperationFacts, TensorFacts, bits_of
 
 ALIGNMENT = 64
 _MODULE = 1

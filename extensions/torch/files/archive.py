@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any
 
+from memplan.extensions.networks.operations.graph_facts import bits_of
 from memplan.extensions.shapes.symbols.space import SymbolRange
 from memplan.extensions.torch.files.fx import read_graph
 from memplan.extensions.torch.files.sizes import names_in, size_of
@@ -22,7 +23,6 @@ from memplan.planner.foreign.imported import Imported, OpenSizesError
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.formats.memplan_json import parse
 from memplan.planner.model.rows import MAX_BYTES
-from memplan.planner.operations.graph_facts import bits_of
 
 _MOST_BYTES = 1 << 28
 """The largest JSON that is read."""

@@ -14,9 +14,9 @@ from dataclasses import replace
 from math import prod
 from typing import Any
 
+from memplan.extensions.readers.draft import Kind, OperationsDraft
 from memplan.extensions.torch.files.facts import draws, node_facts, value_facts
 from memplan.planner.errors import FormatError, shown
-from memplan.planner.foreign.draft import Kind, OperationsDraft
 from memplan.planner.foreign.imported import Imported, ViewFacts, sized
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.model.finding import MAX_LISTED, Finding

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
+from memplan.extensions.networks.operations.graph_facts import bits_of
 from memplan.extensions.torch.files.sizes import computed
 from memplan.planner.errors import FormatError, shown
 from memplan.planner.foreign.imported import element_count
-from memplan.planner.operations.graph_facts import bits_of
 
 _NEW_BUFFER = ("# reuse", "# alloc")
 _STRIDED, _EMPTY, _EXAMPLE, _FROM_POOL = "empty_strided", "empty", "rand_strided", "alloc_from_pool"

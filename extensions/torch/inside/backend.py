@@ -16,6 +16,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from memplan.extensions.networks.operations.graph import GraphOperation, OperationGraph
 from memplan.extensions.networks.order.options import OrderOptions
 from memplan.extensions.networks.order.order import order
 from memplan.extensions.networks.order.search.solve import order_operations
@@ -34,7 +35,6 @@ from memplan.extensions.torch.inside.passes import reordered, with_clones, with_
 from memplan.extensions.torch.inside.tracing import interpreted
 from memplan.planner.errors import FormatError
 from memplan.planner.model.sizes import Size
-from memplan.planner.operations.graph import GraphOperation, OperationGraph
 from memplan.questions.capability import CapabilityOptions
 from memplan.questions.reading import validated
 

@@ -12,9 +12,9 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any
 
+from memplan.extensions.networks.operations.graph import GraphOperation, OperationGraph
 from memplan.extensions.torch.files.fx import changed_by, is_getitem, storages_of, values_of
 from memplan.planner.errors import FormatError, shown
-from memplan.planner.operations.graph import GraphOperation, OperationGraph
 
 SAME_STORAGE = frozenset({"aten::_unsafe_view"})
 """Operations that look at their first argument although their schema does not say so."""

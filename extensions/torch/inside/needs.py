@@ -8,11 +8,11 @@ from typing import Any
 
 from torch.fx.node import map_arg
 
+from memplan.extensions.networks.operations.order_check import bytes_along
 from memplan.extensions.torch.files.fx import values_of
 from memplan.extensions.torch.inside.graphs import graph_of, is_view
 from memplan.planner.errors import FormatError, OptionError
 from memplan.planner.model.sizes import size_text
-from memplan.planner.operations.order_check import bytes_along
 
 
 def refuse_above(capacity: int, needed: int | None, *, is_warned: bool) -> None:

@@ -19,6 +19,7 @@ from torch._subclasses import FakeTensorMode
 from torch.fx.experimental.symbolic_shapes import DimDynamic, ShapeEnv
 from torch.utils._pytree import tree_leaves, tree_map_only
 
+from memplan.extensions.networks.operations.graph import GraphOperation, OperationGraph
 from memplan.extensions.networks.order.options import OrderOptions
 from memplan.extensions.networks.order.order import order
 from memplan.extensions.torch.files.storages import StepMemory
@@ -26,7 +27,6 @@ from memplan.extensions.torch.inside.answer import BetterOrder, Checkpointed, La
 from memplan.extensions.torch.inside.recording import Recording
 from memplan.extensions.torch.inside.step import TorchStep
 from memplan.planner.errors import InputError
-from memplan.planner.operations.graph import GraphOperation, OperationGraph
 
 MOST = 1 << 20
 """The largest size that is tried."""

@@ -14,6 +14,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 
+from memplan.extensions.networks.operations.graph_facts import TensorFacts
+from memplan.extensions.readers.draft import Kind, OperationsDraft, Uses
 from memplan.extensions.shapes.symbols.space import SymbolRange
 from memplan.extensions.tvm.files.relax_facts import call_facts
 from memplan.extensions.tvm.files.relax_text import (
@@ -28,11 +30,9 @@ from memplan.extensions.tvm.files.relax_text import (
     tensors_of,
 )
 from memplan.planner.errors import FormatError, shown
-from memplan.planner.foreign.draft import Kind, OperationsDraft, Uses
 from memplan.planner.foreign.imported import Imported
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.model.finding import Finding
-from memplan.planner.operations.graph_facts import TensorFacts
 
 ALIGNMENT = 64
 _VIEWS = {"R.reshape", "R.squeeze", "R.expand_dims", "R.flatten", "R.memory.view", "R.ensure_zero_offset"}

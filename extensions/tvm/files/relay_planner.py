@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import lcm
 
-from memplan.extensions.tvm.files.relay_tokens import FreeTokens, Token
+from memplan.extensions.networks.liveness.relay_tokens import FreeTokens, Token
 from memplan.planner.model.problem import Problem
 from memplan.solvers.reference.tensors import Placed, StopCheck, Tensor, aligned, step, tensors
 

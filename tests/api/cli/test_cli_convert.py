@@ -9,8 +9,8 @@ from typing import get_args
 import pytest
 
 from memplan.api.cli.main import main
+from memplan.extensions.files.convert.options import Target
 from memplan.planner.foreign.writing import EXPORTERS
-from memplan.questions.convert.options import Target
 
 Captured = pytest.CaptureFixture[str]
 ROWS = "id,lower,upper,size\na,0,2,16\nb,1,3,16\n"

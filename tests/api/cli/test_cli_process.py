@@ -138,7 +138,7 @@ def test_a_plan_needs_no_library_for_pictures_tables_or_servers_and_no_other_sys
         "import sys; from memplan.api.cli.main import main; status = main(sys.argv[1:]);"
         "heavy = {'matplotlib', 'rich', 'fastapi', 'uvicorn', 'ortools', 'highspy', 'pulp'} & set(sys.modules);"
         "heavy |= {name for name in sys.modules if name.startswith('memplan.') and name.endswith('.system')};"
-        "heavy |= {name for name in sys.modules if name.startswith('memplan.planner.operations')};"
+        "heavy |= {name for name in sys.modules if name.startswith('memplan.extensions.networks.operations')};"
         "print(status, sorted(heavy), file=sys.stderr)"
     )
     done = subprocess.run(

@@ -17,10 +17,10 @@ from memplan.api.client.http import Client
 from memplan.api.client.http_async import AsyncClient
 from memplan.api.client.values import AwayError, BusyError, RefusedError, WrongAnswerError, refusal_of
 from memplan.api.options import Options
+from memplan.extensions.networks.operations.graph import graph_from
+from memplan.extensions.networks.operations.order_check import peak_of
 from memplan.planner.errors import OptionError
 from memplan.planner.model.problem import Problem
-from memplan.planner.operations.graph import graph_from
-from memplan.planner.operations.order_check import peak_of
 from memplan.planner.verify.verifier import verify
 from memplan.questions import CAPABILITIES
 from tests.support.hard_requests import hard_request

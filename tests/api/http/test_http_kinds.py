@@ -11,8 +11,8 @@ import pytest
 from memplan.api.client.http import Client
 from memplan.api.http.openapi import PROBLEM_EXAMPLE
 from memplan.api.settings import Settings
+from memplan.extensions.networks.operations.graph import graph_from
 from memplan.extensions.networks.order.options import OrderOptions
-from memplan.planner.operations.graph import graph_from
 from memplan.questions import CAPABILITIES
 from memplan.questions.capability.wire import request_model
 from tests.support.server import Running, running

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memplan.extensions.networks.models.model_graph import read_model_graph
 from memplan.planner import formats
 from memplan.planner.errors import FormatError, InputError
 from memplan.planner.foreign import reading as importers
-from memplan.planner.foreign.model_graph import read_model_graph
 from memplan.planner.formats import FORMATS, detect, format_of_name, read_plan, read_problem
 from memplan.planner.formats.other_files import other_kind
 from memplan.planner.model.placement_table import PlacementTable

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from memplan.extensions.networks.operations.operations import Operations
 from memplan.planner.errors import InputError, ProblemError, sentences
 from memplan.planner.formats.memplan_json import read_problem, write_problem
 from memplan.planner.model.buffer_table import BufferTable
@@ -21,7 +22,6 @@ from memplan.planner.model.constraints.kinds import kinds_of, offset_rules
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import Buffer
-from memplan.planner.operations.operations import Operations
 from tests.support.sentences import rules
 from tests.support.strategies import problems
 

@@ -16,9 +16,9 @@ from memplan.extensions.cascade.cascade import cascade
 from memplan.extensions.cascade.regions.regions import is_accumulated
 from memplan.extensions.cascade.search.options import CascadeOptions
 from memplan.extensions.models.tests.programs_in_c import Values, arena_of, by_numpy, has_cortex, run, written
+from memplan.extensions.networks.operations.graph import OperationGraph
+from memplan.extensions.networks.operations.graph_variants import replaced
 from memplan.planner.errors import OptionError
-from memplan.planner.operations.graph import OperationGraph
-from memplan.planner.operations.graph_variants import replaced
 from tests.support import networks
 from tests.support.cascade_twin import coarse
 from tests.support.networks import Network

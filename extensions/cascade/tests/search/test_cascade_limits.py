@@ -20,9 +20,9 @@ from memplan.extensions.cascade.search.orders import other_orders
 from memplan.extensions.cascade.search.passes import variant_of
 from memplan.extensions.cascade.search.search import RegionSearch
 from memplan.extensions.cascade.search.solve import LOOKED_AT
+from memplan.extensions.networks.operations.graph import OperationGraph, graph_from
 from memplan.extensions.networks.order.search.solve import order_operations
 from memplan.planner.errors import OptionError, TimeOverError
-from memplan.planner.operations.graph import OperationGraph, graph_from
 from memplan.planner.verify.verifier import verify
 from memplan.questions.capability import Control
 from tests.support.depth import seeds

@@ -8,7 +8,7 @@ from memplan.extensions.cascade.cascade import cascade, lines
 from memplan.extensions.cascade.regions.counts import moved_of
 from memplan.extensions.cascade.regions.execution import check_by_value
 from memplan.extensions.cascade.search.options import CascadeOptions
-from memplan.planner.operations.graph import OperationGraph
+from memplan.extensions.networks.operations.graph import OperationGraph
 from memplan.planner.verify.verifier import verify
 from tests.support.cascade_twin import coarse
 from tests.support.networks import Network, inverted, two_convolutions

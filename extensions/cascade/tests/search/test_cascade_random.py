@@ -17,8 +17,8 @@ from memplan.extensions.cascade.regions.regions import Cascade, is_accumulated, 
 from memplan.extensions.cascade.search.front import front_of_three
 from memplan.extensions.cascade.search.options import CascadeOptions, Delivery
 from memplan.extensions.cascade.search.search import RegionSearch
+from memplan.extensions.networks.operations.graph import OperationGraph
 from memplan.planner.errors import InvalidPlanError
-from memplan.planner.operations.graph import OperationGraph
 from memplan.planner.verify.verifier import verify
 from tests.support.cascade_document import Interpreter, spans
 from tests.support.cascade_fronts import beaten, beats, fronts_differ

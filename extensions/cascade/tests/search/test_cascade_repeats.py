@@ -13,7 +13,7 @@ from memplan.extensions.cascade.regions.values import values_by_layers
 from memplan.extensions.cascade.search.options import CascadeOptions, Delivery
 from memplan.extensions.cascade.search.passes import several_passes, variant_of
 from memplan.extensions.cascade.search.search import RegionSearch
-from memplan.planner.operations.graph import OperationGraph
+from memplan.extensions.networks.operations.graph import OperationGraph
 from memplan.planner.verify.verifier import verify
 from memplan.solvers.core.tables import Rows
 from tests.support.depth import seeds

@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 
 from memplan.extensions.models.tests.tflite_files import Fields, flatbuffer
+from memplan.extensions.networks.lifetimes.shadow import shadow
+from memplan.extensions.networks.models.imported_program import ImportedProgram
 from memplan.planner.errors import FormatError, InputError
 from memplan.planner.foreign.imported import Imported
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.foreign.reading import read_model
-from memplan.planner.liveness.shadow import shadow
 from memplan.planner.verify.verifier import verify
 from memplan.solvers.portfolio.solve import solve
 
@@ -100,7 +101,7 @@ def test_a_value_without_bytes_is_not_taken_for_the_base_of_a_view() -> None:
 def test_the_plan_of_a_compiled_program_survives_its_execution(name: str) -> None:
     for views in ("alias", "separate"):
         found = imported((MODELS / f"{name}.pte").read_bytes(), views=views)
-        assert found.operations is not None
+        assert isinstance(found, ImportedProgram)
         plan = solve(found.problem)
         assert plan.status == "optimal"
         assert shadow(found.operations, plan) == ()
@@ -129,7 +130,7 @@ def test_state_is_alive_all_the_time() -> None:
 
 
 def _persistent(found: Imported) -> list[Any]:
-    assert found.operations is not None
+    assert isinstance(found, ImportedProgram)
     return [row for row in found.operations.functions["main"].buffers if row.persistent]
 
 
@@ -142,7 +143,7 @@ def test_a_kernel_writes_the_tensor_of_its_last_argument() -> None:
 def test_a_kernel_writes_each_tensor_of_the_list_that_it_returns() -> None:
     values = [tensor(0), tensor(16), tensor(32), tensors(1, 2), tensors(1, 2), tensor(0)]
     found = imported(program(values, [0], [5], kernel(0, 3, 4), kernel(1, 2, 5, 5)))
-    assert found.operations is not None
+    assert isinstance(found, ImportedProgram)
     first = found.operations.functions["main"].body[0]
     assert first.model_dump()["inputs"] == ("#0",)
     assert first.model_dump()["outputs"] == ("#1", "#2")
@@ -150,7 +151,7 @@ def test_a_kernel_writes_each_tensor_of_the_list_that_it_returns() -> None:
 
 def test_an_in_place_kernel_reads_the_tensor_that_it_writes() -> None:
     found = imported(program([tensor(0), tensor(16)], [0], [1], kernel(0, 1, 1), kernel(1, 0, 1, operator=1)))
-    assert found.operations is not None
+    assert isinstance(found, ImportedProgram)
     assert found.operations.functions["main"].body[1].model_dump()["inputs"] == ("#1", "#0")
 
 
@@ -174,14 +175,14 @@ def test_constants_and_values_placed_at_run_time_are_not_in_the_problem() -> Non
     values = [tensor(0), tensor(None, data=1), tensor(None), tensor(16)]
     found = imported(program(values, [0], [3], kernel(0, 1, 2, 2), kernel(2, 0, 3, 3)))
     assert set(rows(found)) == {"#0", "#3"}
-    assert found.operations is not None
+    assert isinstance(found, ImportedProgram)
     assert found.operations.functions["main"].constants == ("#1",)
 
 
 def test_a_delegate_writes_its_last_arguments() -> None:
     values = [tensor(0), tensor(16), tensor(32), tensor(48)]
     found = imported(program(values, [0], [3], delegate(0, 1, 2), kernel(1, 2, 3, 3)))
-    assert found.operations is not None
+    assert isinstance(found, ImportedProgram)
     assert found.operations.functions["main"].body[0].model_dump()["outputs"] == ("#1", "#2")
 
 
@@ -195,7 +196,7 @@ def test_a_buffer_that_a_loop_fills_piece_by_piece_is_alive_during_the_whole_loo
     chain = [kernel(0, 2, 2), kernel(1, 2, 3, operator=3), jump(3, 0), kernel(1, 4, 4)]
     found = imported(program(values, [0], [4], *chain))
     plan = solve(found.problem)
-    assert found.operations is not None
+    assert isinstance(found, ImportedProgram)
     assert shadow(found.operations, plan) == ()
     assert plan.peak == 64
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from memplan.extensions.cascade.access.from_graph import access_graph, split_apart
-from memplan.planner.foreign.model_graph import read_model_graph
-from memplan.planner.operations.graph import OperationGraph
+from memplan.extensions.networks.models.model_graph import read_model_graph
+from memplan.extensions.networks.operations.graph import OperationGraph
 
 onnx = pytest.importorskip("onnx")
 

@@ -29,14 +29,15 @@ from memplan.extensions.models.tests.onnx_models import (
     scan,
     value,
 )
+from memplan.extensions.networks.lifetimes.shadow import shadow
+from memplan.extensions.networks.models.imported_program import ImportedProgram
+from memplan.extensions.networks.models.model_graph import read_model_graph
 from memplan.planner.errors import FormatError, InputError, OptionError
 from memplan.planner.foreign.imported import Imported, ViewFacts
-from memplan.planner.foreign.model_graph import read_model_graph
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.foreign.reading import read_model
 from memplan.planner.formats import read_problem
 from memplan.planner.instance.canonical import problem_hash
-from memplan.planner.liveness.shadow import shadow
 from memplan.solvers.portfolio.solve import solve
 from tests.support import public_problems
 
@@ -65,7 +66,7 @@ def test_models_of_the_package_pose_the_recorded_problems(path: Path) -> None:
 @pytest.mark.parametrize("data", [choice(), loop(), loop(swaps=True), scan()], ids=["if", "loop", "swap", "scan"])
 def test_the_plan_of_a_model_with_graphs_inside_survives_its_execution(data: bytes, views: str) -> None:
     found = imported(data, views=views)
-    assert found.operations is not None
+    assert isinstance(found, ImportedProgram)
     plan = solve(found.problem)
     assert plan.status == "optimal"
     assert shadow(found.operations, plan) == ()
@@ -87,7 +88,7 @@ def test_a_value_computed_from_constants_is_a_constant() -> None:
     nodes = [node("Constant", "", "two", value_float=2.0), node("Mul", "weights two", "w"), node("Add", "x w", "y")]
     found = imported(model(nodes, [X], [Y], weights=np.ones(4, np.float32)))
     assert set(rows(found)) == {"x", "y"}
-    assert found.operations is not None
+    assert isinstance(found, ImportedProgram)
     assert found.operations.functions["main"].constants == ("w",)
 
 

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from memplan.api.cli.main import main
+from memplan.extensions.files.convert.answer import Converted
+from memplan.extensions.files.convert.convert import convert
+from memplan.extensions.files.convert.options import ConvertOptions
 from memplan.extensions.models.tests.tflite_files import two_halves
 from memplan.extensions.models.tflite.tflm_tail import arena_of
 from memplan.planner.errors import FormatError, OptionError
-from memplan.questions.convert.answer import Converted
-from memplan.questions.convert.convert import convert
-from memplan.questions.convert.options import ConvertOptions
 
 Captured = pytest.CaptureFixture[str]
 MODELS = Path(__file__).parents[4] / "tests" / "models"

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from memplan.api.cli.main import main
+from memplan.extensions.files.convert.convert import convert
+from memplan.extensions.files.convert.options import ConvertOptions
 from memplan.extensions.models.tests.executed_forms import faults
 from memplan.extensions.models.tests.micro_models import MicroModel, crossed, micro_model, window
 from memplan.extensions.models.tests.micro_runs import run_here
 from memplan.extensions.models.tflite import interpreter
-from memplan.questions.convert.convert import convert
-from memplan.questions.convert.options import ConvertOptions
 
 pytest.importorskip("ai_edge_litert", reason="models are drawn with the schema that LiteRT brings")
 pytest.importorskip("tflite_micro", reason="models are run where TFLite Micro is installed")

@@ -14,9 +14,9 @@ from memplan.extensions.cascade.writing import rewritable as refused
 from memplan.extensions.models.tests.tflite_networks import vgg
 from memplan.extensions.models.tflite.forms import coarser, rewritings
 from memplan.extensions.models.tflite.unrolled import unrolled
+from memplan.extensions.networks.models.model_graph import read_model_graph
+from memplan.extensions.networks.operations.graph_variants import replaced
 from memplan.planner.errors import FormatError, OperationsError
-from memplan.planner.foreign.model_graph import read_model_graph
-from memplan.planner.operations.graph_variants import replaced
 from tests.support import networks
 from tests.support.networks import Network
 

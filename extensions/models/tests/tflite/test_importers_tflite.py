@@ -24,15 +24,16 @@ from memplan.extensions.models.tests.tflite_files import (
 from memplan.extensions.models.tflite.model import read_model as read_tensors
 from memplan.extensions.models.tflite.reader import read
 from memplan.extensions.models.tflite.tflm_arena import ALIGNMENT
+from memplan.extensions.networks.lifetimes.shadow import shadow
+from memplan.extensions.networks.models.imported_program import ImportedProgram
+from memplan.extensions.networks.models.model_graph import graph_of_imported
+from memplan.extensions.networks.operations.operations import operations_from
+from memplan.extensions.networks.operations.program_graph import program_graph
 from memplan.planner.errors import FormatError, InputError
 from memplan.planner.foreign.imported import Imported, ViewFacts
-from memplan.planner.foreign.model_graph import graph_of_imported
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.foreign.reading import read_model
 from memplan.planner.instance.canonical import problem_hash
-from memplan.planner.liveness.shadow import shadow
-from memplan.planner.operations.operations import operations_from
-from memplan.planner.operations.program_graph import program_graph
 from memplan.solvers.portfolio.solve import solve
 from tests.support import public_problems
 
@@ -60,7 +61,7 @@ def chain(*tensors: Fields) -> bytes:
 def test_the_plan_of_a_converted_model_survives_its_execution(path: Path) -> None:
     for views in ("alias", "separate"):
         found = imported(path.read_bytes(), views=views)
-        assert found.operations is not None
+        assert isinstance(found, ImportedProgram)
         plan = solve(found.problem)
         assert plan.status == "optimal"
         assert shadow(found.operations, plan) == ()
@@ -140,7 +141,7 @@ def test_a_read_of_a_variable_stays_before_its_assignment_in_every_graph() -> No
         operator("ADD", [2, 0], [4]),
     ]
     found = imported(model(subgraph(tensors, [0], [4], operators)))
-    assert found.operations is not None
+    assert isinstance(found, ImportedProgram)
     graph = program_graph(found.operations, found.facts).graph
     assert graph.predecessors == ((), (0,), (), (0, 1, 2), (1,))
     written = operations_from(found.operations.model_dump(mode="json", exclude_defaults=True))
@@ -183,7 +184,7 @@ def test_a_tensor_keeps_its_offset_in_all_runs_of_its_subgraph() -> None:
     found = imported(model(subgraph(outer, [0, 1], [3], runs), inner))
     assert len(found.problem.buffers) == 6
     assert len(rows(found)["a"][0]) > 1
-    assert found.operations is not None
+    assert isinstance(found, ImportedProgram)
     assert shadow(found.operations, solve(found.problem)) == ()
 
 

@@ -15,8 +15,8 @@ from memplan.extensions.models.tests.litert_models import outputs_of
 from memplan.extensions.models.tests.tflite_networks import Network, mobilenet_v1, mobilenet_v2, vgg
 from memplan.extensions.models.tflite.forms import RewritableModel, coarser, rewritable, rewritings
 from memplan.extensions.models.tflite.unrolled import unrolled
+from memplan.extensions.networks.models.model_graph import read_model_graph
 from memplan.planner.errors import FormatError
-from memplan.planner.foreign.model_graph import read_model_graph
 from memplan.planner.foreign.model_options import ModelOptions
 
 pytest.importorskip("ai_edge_litert", reason="models are run where LiteRT is installed")

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from memplan.extensions.files.compare.compare import CompareOptions, compare
 from memplan.extensions.models.tests.tflite_files import INT8, model, operator, subgraph, tensor
 from memplan.extensions.models.tflite.model import read_model as read_tensors
 from memplan.extensions.models.tflite.tflm_arena import arena_head, scratch_of_model
@@ -20,7 +21,6 @@ from memplan.planner.foreign.writing import export
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
-from memplan.questions.compare.compare import CompareOptions, compare
 from memplan.solvers.portfolio.solve import solve
 from tests.support.dump_files import MEMORIES
 

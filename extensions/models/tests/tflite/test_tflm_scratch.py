@@ -9,20 +9,20 @@ from typing import Any
 import pytest
 
 from memplan.api.cli.main import main
+from memplan.extensions.files.compare.compare import CompareOptions, compare
 from memplan.extensions.models.tests.micro_models import MicroModel, upsampled, window
 from memplan.extensions.models.tests.micro_runs import run_here
 from memplan.extensions.models.tests.tflite_files import INT8, model, operator, subgraph, tensor
 from memplan.extensions.models.tflite.model import read_model as read_tensors
 from memplan.extensions.models.tflite.tflm_arena import arena_head
 from memplan.extensions.models.tflite.tflm_tail import arena_of
+from memplan.extensions.networks.models.model_graph import graph_of_imported
+from memplan.extensions.networks.operations.order_check import peak_of
 from memplan.planner.errors import OptionError
 from memplan.planner.foreign.layout import lay_out
-from memplan.planner.foreign.model_graph import graph_of_imported
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.foreign.reading import read_model
 from memplan.planner.foreign.writing import export
-from memplan.planner.operations.order_check import peak_of
-from memplan.questions.compare.compare import CompareOptions, compare
 from memplan.solvers.portfolio.solve import solve
 
 Captured = pytest.CaptureFixture[str]

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from memplan.extensions.networks.operations.graph import OperationGraph
 from memplan.extensions.networks.order.search.overwriting import Overwriting, overwritings, refuse_many
-from memplan.planner.operations.graph import OperationGraph
 
 
 @dataclass(eq=False)

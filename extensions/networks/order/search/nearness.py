@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from memplan.extensions.networks.operations.graph import OperationGraph
+from memplan.extensions.networks.operations.order_check import moves_of
 from memplan.extensions.networks.order.core.kernels import FOLLOWED, Follow, follow_order
 from memplan.extensions.networks.order.search.macros import single_macros
 from memplan.extensions.networks.order.search.parts import OrderPart, part_of
 from memplan.planner.model.buffer_table import I64
-from memplan.planner.operations.graph import OperationGraph
-from memplan.planner.operations.order_check import moves_of
 from memplan.solvers.core.tables import Reference
 
 _WORK = 30_000_000

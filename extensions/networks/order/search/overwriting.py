@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
+from memplan.extensions.networks.operations.graph import OperationGraph
+from memplan.extensions.networks.operations.in_place import matched, overwritable
 from memplan.planner.errors import OperationsError
-from memplan.planner.operations.graph import OperationGraph
-from memplan.planner.operations.in_place import matched, overwritable
 
 MOST_INPUTS = 10
 """The most inputs that may compete for an operation's outputs and depend on the order."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from memplan.extensions.networks.operations.graph import GraphOperation, OperationGraph, Region
+from memplan.extensions.networks.operations.graph_variants import replaced
+from memplan.extensions.networks.operations.order_check import peak_of
 from memplan.extensions.networks.order.answer import RegionOrder
-from memplan.planner.operations.graph import GraphOperation, OperationGraph, Region
-from memplan.planner.operations.graph_variants import replaced
-from memplan.planner.operations.order_check import peak_of
 
 Path = tuple[int, ...]
 

@@ -7,6 +7,14 @@ import time
 from collections.abc import Iterable, Sequence
 from operator import itemgetter
 
+from memplan.extensions.networks.operations.graph import OperationGraph
+from memplan.extensions.networks.operations.order_check import (
+    bytes_after,
+    bytes_along,
+    bytes_beside,
+    bytes_needed,
+    peak_of,
+)
 from memplan.extensions.networks.order.answer import (
     CutWitness,
     ExhaustionWitness,
@@ -23,8 +31,6 @@ from memplan.extensions.networks.order.search.parts import parts_of
 from memplan.extensions.networks.order.search.regions import OrderedRegions, with_regions_ordered
 from memplan.extensions.networks.order.search.starts import breadth_first, depth_first
 from memplan.planner.errors import InvalidPlanError, OptionError
-from memplan.planner.operations.graph import OperationGraph
-from memplan.planner.operations.order_check import bytes_after, bytes_along, bytes_beside, bytes_needed, peak_of
 from memplan.questions.inputs import PlanAndProblem
 from memplan.solvers.search.control import Control
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from heapq import heapify, heappop, heappush
 
+from memplan.extensions.networks.operations.graph import OperationGraph
 from memplan.extensions.networks.order.search.macros import reversed_lists
-from memplan.planner.operations.graph import OperationGraph
 
 LONGEST_HEAD = 8
 """The most operations on a path to an output that is run as early as possible."""

@@ -12,6 +12,9 @@ import numpy as np
 import pytest
 from pydantic import TypeAdapter
 
+from memplan.extensions.networks.lifetimes.ordered import problem_of_order
+from memplan.extensions.networks.operations.graph import OperationGraph, graph_from
+from memplan.extensions.networks.operations.order_check import bytes_along, moves_of, peak_of
 from memplan.extensions.networks.order.answer import OrderAnswer
 from memplan.extensions.networks.order.options import OrderOptions
 from memplan.extensions.networks.order.order import CAPABILITY, order
@@ -19,9 +22,6 @@ from memplan.extensions.networks.order.placement import order_and_place
 from memplan.extensions.networks.order.search.nearness import nearby
 from memplan.extensions.networks.order.search.solve import order_operations
 from memplan.planner.errors import OperationsError, counted
-from memplan.planner.liveness.ordered import problem_of_order
-from memplan.planner.operations.graph import OperationGraph, graph_from
-from memplan.planner.operations.order_check import bytes_along, moves_of, peak_of
 from memplan.planner.verify.verifier import verify
 from memplan.solvers.search.control import Control
 from tests.support.depth import seeds

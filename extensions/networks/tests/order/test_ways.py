@@ -10,11 +10,11 @@ import pytest
 
 from memplan import OperationsError, OrderOptions, order
 from memplan.extensions.checkers import order as checker_without_types
+from memplan.extensions.networks.operations.costs import costs_of
+from memplan.extensions.networks.operations.graph import OperationGraph, graph_from, write_graph
+from memplan.extensions.networks.operations.graph_variants import in_ways
+from memplan.extensions.networks.operations.order_check import peak_of
 from memplan.extensions.networks.order.order import CAPABILITY
-from memplan.planner.operations.costs import costs_of
-from memplan.planner.operations.graph import OperationGraph, graph_from, write_graph
-from memplan.planner.operations.graph_variants import in_ways
-from memplan.planner.operations.order_check import peak_of
 from tests.support.depth import seeds
 from tests.support.operation_graphs import least_peak, random_graph
 

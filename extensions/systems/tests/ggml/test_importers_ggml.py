@@ -8,14 +8,15 @@ from typing import Any
 
 import pytest
 
+from memplan.extensions.networks.models.imported_program import ImportedProgram
+from memplan.extensions.networks.models.model_graph import read_model_graph
+from memplan.extensions.networks.operations.order_check import peak_of
 from memplan.extensions.shapes.symbolic_models import read_symbolic
 from memplan.extensions.shapes.symbols.space import SymbolRange
 from memplan.planner.errors import FormatError, InputError, OperationsError, OptionError
 from memplan.planner.foreign.imported import Imported
-from memplan.planner.foreign.model_graph import read_model_graph
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.foreign.reading import read_model
-from memplan.planner.operations.order_check import peak_of
 from memplan.planner.verify.verifier import verify
 from memplan.solvers.portfolio.solve import solve
 
@@ -154,4 +155,4 @@ def test_bytes_that_no_further_graph_confirms_are_refused() -> None:
     with pytest.raises(FormatError, match=r'tensor "t0": bytes: must follow from n as a polynomial that more graphs'):
         read_model(graphs, options=ModelOptions(dims={"n": 32}))
     more = graphs + written(tensor(0, 0, size=4 * 32 * 32, input=True), node(0, "NONE"), n=32)
-    assert read_model(more, options=ModelOptions(dims={"n": 40})).operations is not None
+    assert isinstance(read_model(more, options=ModelOptions(dims={"n": 40})), ImportedProgram)

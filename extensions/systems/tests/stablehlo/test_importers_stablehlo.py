@@ -6,16 +6,16 @@ from pathlib import Path
 
 import pytest
 
+from memplan.extensions.networks.models.model_graph import graph_of_imported
+from memplan.extensions.networks.operations.graph_variants import with_overwriting
+from memplan.extensions.networks.operations.order_check import peak_of
 from memplan.extensions.shapes.symbolic_models import read_symbolic
 from memplan.extensions.shapes.symbols.comparing import samples
 from memplan.extensions.shapes.symbols.sized import compiled
 from memplan.extensions.shapes.symbols.space import SymbolRange
 from memplan.planner.errors import FormatError, InputError, OptionError
-from memplan.planner.foreign.model_graph import graph_of_imported
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.foreign.reading import detect, read_model
-from memplan.planner.operations.graph_variants import with_overwriting
-from memplan.planner.operations.order_check import peak_of
 
 DUMPS = Path(__file__).parents[4] / "tests" / "dumps"
 

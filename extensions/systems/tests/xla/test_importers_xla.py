@@ -7,16 +7,17 @@ from typing import Any
 
 import pytest
 
+from memplan.extensions.networks.lifetimes import analyse
+from memplan.extensions.networks.models.imported_program import ImportedProgram
+from memplan.extensions.networks.models.model_graph import read_model_graph
+from memplan.extensions.networks.operations.order_check import peak_of
 from memplan.extensions.systems.tests.protobuf_files import field, message, varint
 from memplan.extensions.systems.xla.module import read_module
 from memplan.planner.errors import FormatError, OptionError
 from memplan.planner.foreign.imported import Imported
-from memplan.planner.foreign.model_graph import read_model_graph
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.foreign.reading import read_model
 from memplan.planner.instance.canonical import problem_hash
-from memplan.planner.liveness import analyse
-from memplan.planner.operations.order_check import peak_of
 from memplan.planner.verify.verifier import verify
 from memplan.solvers.portfolio.solve import solve
 from tests.support import public_problems
@@ -224,7 +225,7 @@ def test_instructions_are_operations_tuples_are_what_is_in_them_and_bitcasts_vie
     assert graph.predecessors == ((), (0,), (1,), (1, 2))  # the call and the random numbers stay in order
     assert graph.ops[1].in_shapes == ((4, 4),)
     assert found.imported is not None
-    assert found.imported.operations is not None
+    assert isinstance(found.imported, ImportedProgram)
     bytes_ = analyse(found.imported.operations).workspace.live_bytes
     assert peak_of(graph, range(4)) == bytes_ == 64 + 3 * 128
 

@@ -6,9 +6,9 @@ from types import SimpleNamespace
 
 import pytest
 
+from memplan.extensions.networks.models.model_graph import graph_of_imported
 from memplan.extensions.torch.files import fx
 from memplan.extensions.torch.files.facts import node_facts
-from memplan.planner.foreign.model_graph import graph_of_imported
 
 
 def test_a_pad_of_torch_begins_with_its_last_axis() -> None:

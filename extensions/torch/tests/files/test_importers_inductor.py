@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
+from memplan.extensions.networks.models.model_graph import read_model_graph
 from memplan.extensions.systems.tests.asked_file import live_peak
 from memplan.extensions.torch.tests.drawn_wrappers import DIALECTS, drawn_wrapper
 from memplan.planner.errors import FormatError, InputError, OptionError
 from memplan.planner.foreign.imported import Imported
-from memplan.planner.foreign.model_graph import read_model_graph
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.foreign.reading import detect, read_model
 from memplan.planner.verify.verifier import verify

@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
+from memplan.extensions.networks.lifetimes.shadow import shadow
+from memplan.extensions.networks.models.imported_program import ImportedProgram
 from memplan.extensions.torch.files.fx import read_exported, read_graph
 from memplan.planner.errors import FormatError
 from memplan.planner.foreign.imported import Imported, ViewFacts
 from memplan.planner.foreign.model_options import ModelOptions
-from memplan.planner.liveness.shadow import shadow
 from memplan.solvers.portfolio.solve import solve
 
 with warnings.catch_warnings():
@@ -47,7 +48,7 @@ def sizes(found: Imported) -> dict[str, int]:
 
 
 def statements(found: Imported) -> list[tuple[str, tuple[str, ...], tuple[str, ...]]]:
-    assert found.operations is not None
+    assert isinstance(found, ImportedProgram)
     rows = (row.model_dump() for row in found.operations.functions["main"].body)
     return [(row["op"], row["inputs"], row["outputs"]) for row in rows]
 
@@ -107,7 +108,7 @@ def test_parameters_are_constants_unless_an_operation_changes_them() -> None:
             return self.total * self.scale
 
     found = read_exported(exported(Counter(), X))
-    assert found.operations is not None
+    assert isinstance(found, ImportedProgram)
     main = found.operations.functions["main"]
     assert main.constants == ("p_scale",)
     assert [row.id for row in main.buffers if row.persistent] == ["b_total"]
@@ -115,7 +116,7 @@ def test_parameters_are_constants_unless_an_operation_changes_them() -> None:
 
 def test_outputs_are_alive_to_the_end_also_through_views() -> None:
     found = read_exported(exported(lambda x: (x.exp().t(), x.sin().cos()), X))
-    assert found.operations is not None
+    assert isinstance(found, ImportedProgram)
     assert found.operations.functions["main"].results == ("exp", "cos")
 
 
@@ -126,7 +127,7 @@ def test_the_plan_of_a_training_step_survives_its_execution(views: Any) -> None:
     module, signature = aot_export_module(Loss(model), inputs, trace_joint=True, output_loss_index=0)
     found = read_graph(module, ModelOptions(views=views), set(signature.inputs_to_parameters))
     plan = solve(found.problem)
-    assert found.operations is not None
+    assert isinstance(found, ImportedProgram)
     assert plan.status == "optimal"
     assert shadow(found.operations, plan) == ()
 

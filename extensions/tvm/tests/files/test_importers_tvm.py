@@ -8,12 +8,13 @@ from typing import Any
 
 import pytest
 
+from memplan.extensions.networks.lifetimes.shadow import shadow
+from memplan.extensions.networks.models.imported_program import ImportedProgram
 from memplan.planner.errors import FormatError, OptionError
 from memplan.planner.foreign.imported import Imported, ViewFacts
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.foreign.reading import read_model
 from memplan.planner.instance.canonical import problem_hash
-from memplan.planner.liveness.shadow import shadow
 from memplan.solvers.portfolio.solve import solve
 from tests.support.dump_files import graph, node, perceptron, recorded
 
@@ -44,7 +45,7 @@ def test_weights_lie_apart_and_a_weight_that_is_given_back_is_copied() -> None:
     nodes = [node("x"), node("p0"), node("add", "fused_add", (0, 0, 0), (1, 0, 0))]
     found = read_model(graph(nodes, [(4,)] * 3, [0, 1, 2], [[2, 0, 0], [1, 0, 0]]))
     assert set(rows(found)) == {"x", "add", "#copy of p0"}
-    assert found.operations is not None
+    assert isinstance(found, ImportedProgram)
     assert found.operations.functions["main"].constants == ("p0",)
 
 
@@ -54,7 +55,7 @@ def test_tvms_own_plan_is_its_storages_each_as_large_as_it_must_be() -> None:
     assert found.own_peak == 256 + 64 + 128
     plan = solve(found.problem)
     assert (plan.status, plan.peak) == ("optimal", 320)
-    assert found.operations is not None
+    assert isinstance(found, ImportedProgram)
     assert shadow(found.operations, plan) == ()
 
 
@@ -118,7 +119,7 @@ def test_the_plan_of_a_program_survives_its_execution(data: bytes) -> None:
     plan = solve(found.problem)
     assert plan.status == "optimal"
     assert plan.peak == 2 * 21632
-    assert found.operations is not None
+    assert isinstance(found, ImportedProgram)
     assert shadow(found.operations, plan) == ()
 
 
@@ -154,7 +155,7 @@ def test_tensors_that_are_values_are_planned_too() -> None:
     found = imported(function(*lines))
     assert sizes(found) == {"x": 256, "a": 256, "b": 256, "c:0": 256, "c:1": 64}
     assert found.views == ViewFacts(aliases=1, alias_bytes=256)
-    assert found.operations is not None
+    assert isinstance(found, ImportedProgram)
     assert found.operations.functions["main"].results == ("c:0", "a", "c:1")
 
 

@@ -9,9 +9,9 @@ import pytest
 
 import memplan
 from memplan.extensions.networks.liveness.liveness import LivenessOptions
+from memplan.extensions.networks.operations.operations import operations_from
 from memplan.planner.errors import OperationsError
 from memplan.planner.model.problem import Problem
-from memplan.planner.operations.operations import operations_from
 from memplan.solvers.portfolio.solve import solve
 from tests.support.depth import DEPTH
 

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from memplan.questions.explain.repairs.orders import repairs_of_graph
+from memplan.extensions.cascade.order_repairs import repairs_of_graph
 
+from memplan.extensions.networks.operations.graph import OperationGraph, graph_from, read_graph
+from memplan.extensions.networks.operations.order_check import peak_of
 from memplan.planner.errors import OptionError
 from memplan.planner.instance.audit import verify
 from memplan.planner.model.problem import Problem
-from memplan.planner.operations.graph import OperationGraph, graph_from, read_graph
-from memplan.planner.operations.order_check import peak_of
 from memplan.questions.explain.explain import explain
 from memplan.questions.explain.repairs.candidates import Candidates
 from memplan.questions.explain.repairs.changed import ChangedProblems

@@ -10,11 +10,14 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from memplan.questions.explain.repairs.orders import repairs_of_graph
+from memplan.extensions.cascade.order_repairs import repairs_of_graph
 
 from lab.order_agreement import faults, is_accepted
 from memplan import read_graph
 from memplan.api.cli.main import main
+from memplan.extensions.networks.lifetimes.ordered import problem_of_order
+from memplan.extensions.networks.operations.graph import GraphOperation, OperationGraph, Region, graph_from, write_graph
+from memplan.extensions.networks.operations.order_check import peak_of
 from memplan.extensions.networks.order.answer import RegionOrder
 from memplan.extensions.networks.order.certificate import certify_order
 from memplan.extensions.networks.order.options import OrderOptions
@@ -22,9 +25,6 @@ from memplan.extensions.networks.order.order import order
 from memplan.extensions.networks.order.placement import order_and_place
 from memplan.extensions.networks.order.search.regions import permuted
 from memplan.extensions.networks.order.search.solve import order_operations
-from memplan.planner.liveness.ordered import problem_of_order
-from memplan.planner.operations.graph import GraphOperation, OperationGraph, Region, graph_from, write_graph
-from memplan.planner.operations.order_check import peak_of
 from memplan.planner.verify.verifier import verify
 from memplan.questions.explain.values import ExplainOptions
 from memplan.solvers.search.control import Control

@@ -13,6 +13,8 @@ from typing import Any, Final
 import numpy as np
 import pytest
 
+from memplan.extensions.networks.operations.graph import OperationGraph, graph_from, read_graph
+from memplan.extensions.networks.operations.order_check import bytes_after, bytes_beside, peak_of
 from memplan.extensions.networks.order.answer import CutWitness, ExhaustionWitness, NeedWitness, StateWitness, Witness
 from memplan.extensions.networks.order.core.kernels import BY_HILL, BY_VALLEY
 from memplan.extensions.networks.order.search.cuts import Cuts
@@ -23,8 +25,6 @@ from memplan.extensions.networks.order.search.starts import breadth_first, depth
 from memplan.extensions.networks.order.search.twins import _Looks, with_twins
 from memplan.extensions.networks.order.search.windows import OrderOutcome, Way, descend
 from memplan.planner.errors import InvalidPlanError, OptionError
-from memplan.planner.operations.graph import OperationGraph, graph_from, read_graph
-from memplan.planner.operations.order_check import bytes_after, bytes_beside, peak_of
 from tests.support.depth import seeds
 from tests.support.operation_graphs import (
     layered_graph,

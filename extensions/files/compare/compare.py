@@ -1,0 +1,276 @@
+"""The capability `compare`: the bytes of a model by its own planner and by memplan, and the lower bound."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from pydantic import Field
+
+from memplan.extensions.networks.models.imported_program import ImportedProgram
+from memplan.extensions.networks.order.reordering import reorder_program
+from memplan.planner import formats
+from memplan.planner.errors import FormatError, TimeOverError
+from memplan.planner.foreign.imported import Imported, ViewFacts
+from memplan.planner.foreign.reading import detect, file_readers, read_model
+from memplan.planner.instance.audit import verify
+from memplan.planner.instance.compile import compile_problem
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
+from memplan.questions.capability import Answer, Capability, Control, ForeignOptions, Seconds, silent
+from memplan.questions.inputs import FILE
+from memplan.questions.verify.better import BesideBest, beside_best
+from memplan.solvers.portfolio.options import DEFAULT_TIME_LIMIT_S
+from memplan.solvers.portfolio.solve import solve
+from memplan.solvers.reference.checked import needed_features
+from memplan.solvers.reference.table import find
+
+RECORDED = "the plan in the file"
+_LARGE_BYTES = 2**18
+"""The file size from which reading and the following steps take long."""
+_PLANS = 6
+"""The most plans and audits of a comparison; each gets an equal share of the remaining time."""
+
+
+class CompareOptions(ForeignOptions):
+    """Options of a comparison."""
+
+    time_limit_s: Seconds = Field(
+        _PLANS * DEFAULT_TIME_LIMIT_S, description="The answer comes within this time, which all plans share."
+    )
+
+
+class OwnPlan(Answer):
+    """The peak of the model's own planner; None without a valid plan, in which case `message` has the reason."""
+
+    name: str
+    peak: int | None
+    message: str | None = None
+
+
+class OwnAudit(BesideBest):
+    """The audit of that plan, if its offsets are known: its validity, and the best plan for comparison."""
+
+    valid: bool
+
+
+class OurPlan(Answer):
+    """The peak of memplan for the model's buffers, and its lower bound."""
+
+    peak: int | None
+    lower_bound: int | None
+    status: str
+    solver: str | None
+    buffers: int
+
+
+class ModelComparison(Answer):
+    """The comparison for one model. `own` and `memplan` plan each view as a buffer; `memplan_with_views` shares.
+
+    `saved` counts from the model's own plan, or, where none is known, from `nothing_shared`. `memplan_reordered` plans
+    the operations in a better order, and `saved_by_order` is what that saves of memplan's best plan otherwise; both are
+    None for a file without operations.
+    """
+
+    format: str
+    nothing_shared: int
+    own: OwnPlan | None
+    memplan: OurPlan
+    memplan_with_views: OurPlan | None
+    memplan_reordered: OurPlan | None
+    saved_by_order: int | None
+    views: ViewFacts
+    saved: int | None
+    saved_percent: float | None
+    warnings: tuple[str, ...]
+    own_audit: OwnAudit | None = None
+
+
+def compare(file: bytes, options: CompareOptions = CompareOptions(), control: Control = Control()) -> ModelComparison:
+    """Compare the memory planner of a model's own runtime with memplan: the bytes used, the bound, and the bytes
+    saved.
+
+    A service reads the file in a process of its own, with limits of time and memory.
+    """
+    format_name = detect(file, options.name)
+    if format_name is None:
+        kind = "JSON" if formats.detect(file, options.name) == "json" else "a table of lifetimes"
+        way = "of a problem, `memplan plan FILE` and POST /v1/plan make a plan"
+        raise FormatError(f"must be a model file, got {kind}: {way}")
+    running, is_large = control.begun(options), len(file) > _LARGE_BYTES
+    shared = apart = read_model(file, options.name, options)
+    if shared.views.aliases and not (is_large and running.is_over):
+        apart = read_model(file, options.name, options.model_copy(update={"views": "separate"}))
+    if is_large and running.is_over:
+        raise TimeOverError(
+            f"time_limit_s: must be enough to plan a model of {len(file):,} bytes, got as far as reading it"
+        )
+    time, is_partial = _SharedTime(running), True
+    own: OwnPlan | None = None
+    audited: OwnAudit | None = None
+    late: tuple[str, ...] = ()
+    plan = _planned(apart.problem, time)
+    everything = sum(buffer.size for buffer in apart.problem.buffers if buffer.alias_of is None)
+
+    def answer(in_place: OurPlan | None = None, reordered: OurPlan | None = None) -> ModelComparison:
+        before = everything if own is None or own.peak is None else own.peak
+        after = (in_place or plan).peak
+        saved = None if after is None or is_partial or shared.has_unknown_scratch else before - after
+        return ModelComparison(
+            format=format_name,
+            nothing_shared=everything,
+            own=own,
+            memplan=plan,
+            memplan_with_views=in_place,
+            memplan_reordered=reordered,
+            saved_by_order=None if reordered is None else _saved(after, reordered.peak),
+            views=shared.views,
+            saved=saved,
+            saved_percent=None if saved is None or not before else round(100 * saved / before, 2),
+            warnings=(*(warning.message for warning in shared.warnings), *late),
+            own_audit=audited,
+        )
+
+    note = running.note or silent
+    note(answer())
+    if is_large and running.is_over:
+        return answer()
+    in_place = _planned(shared.problem, time) if shared.views.aliases else None
+    note(answer(in_place))
+    own, audited = _own(format_name, (apart, shared), time)
+    is_partial = False
+    note(answer(in_place))
+    if running.is_over and isinstance(shared, ImportedProgram) and not shared.has_unknown_scratch:
+        late = ("the time was over before another order of its operations was looked at",)
+        return answer(in_place)
+    reordered = None if shared.has_unknown_scratch else _reordered(shared, time)
+    return answer(in_place, reordered)
+
+
+@dataclass(eq=False)
+class _SharedTime:
+    """Divides the remaining time among the plans that may still follow."""
+
+    running: Control
+    plans: int = _PLANS
+
+    def next(self) -> Control:
+        """Return the control for the next plan."""
+        part_s = self.running.left_s / max(1, self.plans)
+        self.plans -= 1
+        return replace(self.running, deadline=self.running.deadline.within(part_s))
+
+
+def _planned(problem: Problem, time: _SharedTime, solver: str = "auto", start: Plan | None = None) -> OurPlan:
+    return _facts(_solved(problem, time, solver, start), problem)
+
+
+def _solved(problem: Problem, time: _SharedTime, solver: str = "auto", start: Plan | None = None) -> Plan:
+    running = time.next()
+    return solve(problem, time_limit_s=running.left_s, solver=solver, start=start, control=running.searching())
+
+
+def _facts(plan: Plan, problem: Problem) -> OurPlan:
+    return OurPlan.of(plan, buffers=len(problem.buffers))
+
+
+def _reordered(imported: Imported, time: _SharedTime) -> OurPlan | None:
+    if not isinstance(imported, ImportedProgram):
+        return None
+    answer = reorder_program(imported.operations, time.next(), imported.facts).answer
+    placed = answer.placed
+    assert placed is not None, "an order with a problem has a plan, though it may be without placements"
+    plan = placed.plan
+    if plan.peak is None or plan.peak > answer.peak:
+        return _planned(placed.problem, time, start=None if plan.peak is None else plan)
+    return _facts(plan, placed.problem)
+
+
+def _saved(before: int | None, after: int | None) -> int | None:
+    return None if before is None or after is None else max(0, before - after)
+
+
+def _own(found: str, read: tuple[Imported, Imported], time: _SharedTime) -> tuple[OwnPlan | None, OwnAudit | None]:
+    """Return the model's own plan, with an audit if its offsets are known.
+
+    `read` has the model with views apart, and with views in their sources: audited is what the plan breaks less of.
+    """
+    apart = read[0]
+    if apart.own_peak is not None:
+        pairs = [(each.solved_problem, each.own_plan) for each in read if each.own_plan is not None]
+        chosen = min(pairs, key=lambda pair: len(verify(*pair)), default=None)
+        return OwnPlan(name=RECORDED, peak=apart.own_peak), None if chosen is None else _audited(*chosen, time)
+    own_name = file_readers()[found].planner
+    if own_name is None:
+        return None, None
+    if apart.planner_peak is not None:
+        return OwnPlan(name=own_name, peak=apart.planner_peak()), None
+    planner = find(own_name)
+    assert planner is not None, "its name begins as those of reference planners do"
+    if missing := needed_features(apart.problem, compile_problem(apart.problem)) - planner.can:
+        return OwnPlan(name=own_name, peak=None, message=f"cannot do {', '.join(sorted(missing))}"), None
+    plan = _solved(apart.problem, time, own_name)
+    message = plan.explanation.message if plan.explanation else None
+    own = OwnPlan(name=own_name, peak=plan.peak, message=message)
+    return own, None if plan.peak is None else _audited(apart.problem, plan, time)
+
+
+def _audited(problem: Problem, plan: Plan, time: _SharedTime) -> OwnAudit:
+    running = time.next()
+    audit = beside_best(problem, plan, time_limit_s=running.left_s, control=running.searching())
+    return OwnAudit.of(audit, valid=not verify(problem, plan), plan=None)
+
+
+def lines(comparison: ModelComparison) -> Iterator[str]:
+    """Yield the lines for people, one for each fact."""
+    rows: list[tuple[str, int | None, str]] = [("nothing shared", comparison.nothing_shared, "")]
+    own, views = comparison.own, comparison.memplan_with_views
+    if own is not None:
+        rows.append((own.name, own.peak, own.message or ""))
+    rows.append(("memplan", comparison.memplan.peak, comparison.memplan.status))
+    if views is not None:
+        rows.append(("memplan, views in place", views.peak, views.status))
+    bound = (views or comparison.memplan).lower_bound
+    rows.append(("lower bound", bound, ""))
+    percent = "" if comparison.saved_percent is None else f"{comparison.saved_percent:.1f} %"
+    rows.append(("saved", comparison.saved, percent))
+    audited = comparison.own_audit
+    moves = None if audited is None else audited.fewest_moves
+    if audited is not None and moves is not None and moves.count:
+        rule = "no fewer do" if moves.proved else f"at least {moves.at_least:,} must"
+        valid = "" if audited.valid else "its own plan is not valid; "
+        above = sum(len(pool.above_line) for pool in audited.pools)
+        rows.append(("moves to the best", moves.count, f"{valid}{above:,} end above it; {rule}"))
+    reordered = comparison.memplan_reordered
+    if reordered is not None:
+        moved = f"{reordered.status}; the order saves {comparison.saved_by_order or 0:,}"
+        rows.append(("memplan, reordered", reordered.peak, moved))
+    width = max(len(name) for name, _, _ in rows)
+    counts = ["-" if count is None else f"{count:,}" for _, count, _ in rows]
+    digits = max(map(len, counts))
+    for (name, _, note), count in zip(rows, counts, strict=True):
+        yield f"{name:<{width}}  {count:>{digits}}  {note}".rstrip()
+    if moves is not None and moves.not_tried is not None:
+        yield f"not tried: {moves.not_tried}"
+    for warning in comparison.warnings:
+        yield f"warning: {warning}"
+
+
+_EXAMPLE = (
+    "eyJzZWdtZW50cyI6W10sImRldmljZV90cmFjZXMiOltbeyJhY3Rpb24iOiJhbGxvYyIsImFkZHIiOjAsInNpemUiOjUxMn0seyJh"
+    "Y3Rpb24iOiJhbGxvYyIsImFkZHIiOjUxMiwic2l6ZSI6NTEyfSx7ImFjdGlvbiI6ImZyZWVfY29tcGxldGVkIiwiYWRkciI6MCwi"
+    "c2l6ZSI6NTEyfSx7ImFjdGlvbiI6ImFsbG9jIiwiYWRkciI6MTAyNCwic2l6ZSI6NTEyfV1dfQ=="
+)
+"""A PyTorch snapshot of three buffers, two of which could share their bytes."""
+CAPABILITY = Capability(
+    compare,
+    inputs=(FILE,),
+    lines=lines,
+    exit_status=lambda found: 0 if (found.memplan_with_views or found.memplan).peak is not None else 1,
+    exits={0: "there is a plan", 1: "none was found"},
+    status=lambda found: (found.memplan_with_views or found.memplan).status,
+    example={
+        "file": _EXAMPLE,
+        "options": {"name": "snapshot.json"},
+    },
+)

@@ -1,0 +1,24 @@
+"""`memplan compare`: files are answered each by itself, and their names say their kinds."""
+
+from __future__ import annotations
+
+from memplan.api.cli.advice import CommandLine
+from memplan.api.cli.asking import ask, end, read, show
+from memplan.api.cli.flags import ON
+from memplan.api.cli.local.several_files import has_several, more, run_each
+from memplan.api.cli.question_command import command_of
+from memplan.api.cli.streams import STANDARD
+from memplan.extensions.files.compare.compare import CAPABILITY
+
+
+@command_of(CAPABILITY, more("Further models, compared each by itself into -o FOLDER/."), ON)
+def compare(line: CommandLine) -> int:
+    """Answer for one file, whose name is passed on, or for several."""
+    if has_several(line):
+        return run_each(line)
+    call = read(line)
+    if call.flags["name"] is None and call.files["file"] != STANDARD:
+        call.change(name=call.files["file"])
+    answer = ask(call)
+    show(call, answer)
+    return end(call, answer)

@@ -1,0 +1,215 @@
+"""The answer of `convert`: the facts read from a file, and the files written."""
+
+from __future__ import annotations
+
+from base64 import b64decode, b64encode
+from collections.abc import Iterator
+from typing import Any, Literal, Self
+
+from pydantic import Field
+from pydantic_core import to_json
+
+from memplan.extensions.networks.operations.graph import OperationGraph, write_graph
+from memplan.extensions.networks.operations.operations import Operations
+from memplan.planner.errors import counted, shown
+from memplan.planner.foreign.program_names import NO_NAMES, ProgramNames
+from memplan.planner.foreign.writing import EXPORTERS
+from memplan.planner.formats import memplan_json
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
+from memplan.questions.capability import Answer, without_default
+from memplan.questions.check.arena import RuntimeArena
+from memplan.questions.plan.answers import headline
+
+RUNTIME = "TFLite Micro"
+
+_WORD, _IN_PROGRAMS = 4, ("c", "malloc-c", "ld", "armlink")
+"""The word size of most processors, and the targets that are linked into programs."""
+
+
+class WrittenFile(Answer):
+    """A file: its suffix ("" if the name is complete), and its content, in base64 if that is not text."""
+
+    suffix: str
+    text: str | None = Field(None, exclude_if=lambda text: text is None)
+    base64: str | None = Field(None, exclude_if=lambda text: text is None)
+
+    @classmethod
+    def with_data(cls, suffix: str, data: bytes) -> Self:
+        """Return the file with these bytes."""
+        try:
+            return cls(suffix=suffix, text=data.decode())
+        except UnicodeDecodeError:
+            return cls(suffix=suffix, base64=b64encode(data).decode())
+
+    @property
+    def data(self) -> bytes:
+        """The bytes of the file."""
+        return (self.text or "").encode() if self.base64 is None else b64decode(self.base64)
+
+
+class Deployment(Answer):
+    """The form of a model that was chosen for a runtime.
+
+    fits: whether its arena has at most the bytes that were asked for; None where none were.
+    fit: these bytes.
+    form: what was changed: the order of its operators, or operators in parts.
+    planned: True where the file has an offline plan inside.
+    macs_ratio: its multiplications, of those as given.
+    notes: why a form was not possible.
+    runs: True where the runtime ran it with outputs equal to those of the model as given; None where it ran none.
+    measured: what the runtime said of its arena, or why it said nothing, as a part of a sentence.
+    """
+
+    fits: bool | None
+    fit: int | None
+    form: Literal["given", "ordered", "cascade"]
+    planned: bool
+    macs_ratio: float
+    notes: tuple[str, ...]
+    runs: bool | None
+    measured: str
+
+
+class ReaderWarning(Answer):
+    """A warning of the reader, by the name of its rule."""
+
+    rule: str
+    message: str
+
+
+class Converted(Answer):
+    """The facts read from a file, and the results of its conversion.
+
+    to: what was asked for.
+    format: the format of the file; None where it was a problem already.
+    own_peak: the peak that the file's own planner reached, if it says so.
+    violations: what is wrong with the plan inside the file, at most ten sentences.
+    warnings: what the reader noticed.
+    plan: the plan inside the file, or the one that was made for the files; None where there is neither.
+    problem: the problem that the file poses, where nothing else was asked for.
+    graph, operations, names: those of the program in the file, where they were asked for.
+    files: what was written, but for JSON.
+    deployment: the form of a model that was chosen for a runtime.
+    arena, given: the runtime's whole arena, and the one of the model as given.
+    """
+
+    to: str
+    format: str | None
+    own_peak: int | None = None
+    violations: tuple[str, ...] = ()
+    warnings: tuple[ReaderWarning, ...] = ()
+    plan: Plan | None = None
+    problem: Problem | None = Field(None, exclude_if=lambda problem: problem is None)
+    graph: OperationGraph | None = Field(None, exclude_if=lambda graph: graph is None)
+    operations: Operations | None = Field(None, exclude_if=lambda program: program is None)
+    names: ProgramNames | None = Field(
+        NO_NAMES, exclude_if=lambda names: names == NO_NAMES, json_schema_extra=without_default
+    )
+    files: tuple[WrittenFile, ...] = ()
+    deployment: Deployment | None = Field(None, exclude_if=lambda form: form is None)
+    arena: RuntimeArena | None = Field(None, exclude_if=lambda arena: arena is None)
+    given: RuntimeArena | None = Field(None, exclude_if=lambda arena: arena is None)
+
+    @property
+    def fits(self) -> bool:
+        """False if nothing fits, for a plan or for a form of a model."""
+        if self.deployment is not None:
+            return self.deployment.fits is not False
+        return bool(self.files) or self.to not in EXPORTERS
+
+    @property
+    def not_written(self) -> str | None:
+        """The reason why nothing is written, if any."""
+        if self.fits:
+            return None
+        return "there is no plan" if self.deployment is None else _too_large(self)
+
+    @property
+    def is_as_given(self) -> bool:
+        """True for a model that no other form improves."""
+        return self.deployment is not None and self.deployment.form == "given" and not self.deployment.planned
+
+    @property
+    def documents(self) -> dict[str, bytes]:
+        """The fields in memplan's own JSON formats, as files that memplan reads."""
+        its_problem = Problem(buffers=()) if self.problem is None else self.problem
+        written = {
+            "problem": None if self.problem is None else memplan_json.write_problem(its_problem),
+            "plan": None if self.plan is None else memplan_json.write_plan(self.plan, its_problem),
+            "graph": None if self.graph is None else write_graph(self.graph),
+            "operations": None
+            if self.operations is None
+            else self.operations.model_dump_json(exclude_defaults=True).encode() + b"\n",
+        }
+        return {name: document for name, document in written.items() if document is not None}
+
+
+def _too_large(answer: Converted) -> str:
+    """Return the sentence that no form of a model fits, with the excess of the best one."""
+    sentence, form = "no form that was found fits", answer.deployment
+    if form is None or form.fit is None or answer.arena is None:
+        return sentence
+    return f"{sentence}: {answer.arena.least:,} bytes are {answer.arena.least - form.fit:,} too many"
+
+
+def of_alignment(problem: Problem, plan: Plan, target: str) -> Iterator[ReaderWarning]:
+    """Return a note that buffers are unaligned, so that numbers in a C program may be at odd addresses."""
+    steps = {*problem.buffers.alignment.tolist(), *(pool.alignment for pool in problem.pools)}
+    is_odd = (plan.placements.offset % _WORD != 0).any()
+    if target in _IN_PROGRAMS and steps == {1} and is_odd:
+        at = int((plan.placements.offset % _WORD != 0).argmax())
+        name, offset = shown(plan.placements.ids[at]), int(plan.placements.offset[at])
+        rule = f"no buffer has an alignment, and {name} lies at {offset}: --alignment {_WORD} lets words lie in them"
+        yield ReaderWarning(rule="no-alignment", message=rule)
+
+
+def write(answer: Converted) -> bytes:
+    """Write an answer as JSON; its problem, plan and operations use their own formats."""
+    documents = answer.documents
+    facts: dict[str, Any] = answer.model_dump(exclude=set(documents))
+    parts = [b',"%s":%s' % (name.encode(), document.strip()) for name, document in documents.items()]
+    return to_json(facts)[:-1] + b"".join(parts) + b"}\n"
+
+
+def facts(answer: Converted) -> Iterator[str]:
+    """Yield the lines for people about the file read and the runtime's arena."""
+    if answer.deployment is not None:
+        yield from _of_deployment(answer, answer.deployment)
+    elif answer.arena is not None and answer.given is not None:
+        gain = "as large as" if answer.arena.used == answer.given.used else "instead of"
+        yield f"{RUNTIME}'s whole arena takes {answer.arena.text}, {gain} {answer.given.used:,} without the plan"
+    if answer.problem is not None:
+        form = answer.format or answer.to
+        yield f"{form}: {counted(len(answer.problem.buffers), 'buffer')}, {counted(len(answer.problem.pools), 'pool')}"
+    if answer.own_peak is not None:
+        offsets = "" if answer.plan else ", whose offsets are not in the file"
+        yield f"its own plan takes {answer.own_peak:,} bytes{offsets}"
+    yield from (f"its own plan is not valid: {violation}" for violation in answer.violations)
+    yield from (f"warning: {warning.rule}: {warning.message}" for warning in answer.warnings)
+    if answer.plan is not None and not answer.fits:
+        yield headline(answer.plan)
+
+
+def _of_deployment(answer: Converted, found: Deployment) -> Iterator[str]:
+    forms = {"given": "as given", "ordered": "in another order", "cascade": "with operators in parts"}
+    plan = ", with a plan in the file" if found.planned else ""
+    yield f"the model {forms[found.form]}{plan}, {found.macs_ratio - 1:+.2%} MACs"
+    if answer.arena is not None and answer.given is not None:
+        yield f"{RUNTIME}'s arena  {answer.arena.text}"
+        yield f"as given             {answer.given.text}"
+    if answer.is_as_given:
+        yield "nothing is gained by another form"
+    if found.fits is not None:
+        but = ", but for what is not known" if answer.arena is not None and answer.arena.unknown else ""
+        yield f"it fits{but}" if found.fits else _too_large(answer)
+    yield from (f"not taken: {note}" for note in found.notes)
+
+
+def lines(answer: Converted) -> Iterator[str]:
+    """Yield the lines for people: the facts read, text files in full, and the sizes of others."""
+    yield from facts(answer)
+    for file in answer.files:
+        if file.suffix:
+            yield f"{file.suffix}:"
+        yield from [f"{len(file.data):,} bytes"] if file.text is None else file.text.splitlines()

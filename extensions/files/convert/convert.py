@@ -1,0 +1,130 @@
+"""The capability `convert`: a problem, a model or a plan in another format."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import PurePath
+
+from memplan.extensions.files.convert.answer import Converted, RuntimeArena, WrittenFile, lines, of_alignment, write
+from memplan.extensions.files.convert.options import MODELS, OBJECTS, PROGRAMS, TFLITE, ConvertOptions
+from memplan.extensions.files.convert.source import deployed, facts_of_source, program_of, with_program
+from memplan.planner.errors import OptionError
+from memplan.planner.foreign.arena import rules_of
+from memplan.planner.foreign.layout import lay_out
+from memplan.planner.foreign.writing import EXPORTERS, export
+from memplan.planner.formats import FORMATS, memplan_json
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
+from memplan.questions.capability import Capability, Control, silent
+from memplan.questions.inputs import FILE, PLAN, Base64, problem_json
+from memplan.questions.inputs.question import Question
+from memplan.questions.plan.plan import plan as make_plan
+from memplan.questions.reading import Reader
+
+_OF_DEPLOYMENT = ("fit", "macs", "c_array")
+
+
+def convert(
+    file: bytes | Problem,
+    plan: Plan | None = None,
+    options: ConvertOptions = ConvertOptions(),
+    control: Control = Control(),
+) -> Converted:
+    """Write a problem, a model or a plan in another form: a table, operations, C, or into the model of a runtime.
+
+    From a file of another system, the problem in it is written, or the plan. C, linker scripts and files of runtimes
+    are written from a plan, which is verified first; if no plan is given, one is made. A model for TFLite Micro
+    without a plan is brought into the form with the smallest whole arena, or, with a size to fit, into the one that
+    fits with the fewest multiplications. These forms differ in the order of the operators, in operators that run in
+    parts, and in an offline plan inside the file. The model as it is counts as one of them, so the arena never grows.
+    """
+    running, target = control.begun(options), options.to or ("json" if plan is None else "c")
+    is_deployed = target == TFLITE and plan is None and not options.capacity and not options.adapts
+    for name in () if is_deployed else _OF_DEPLOYMENT:
+        if getattr(options, name):
+            raise OptionError(f"{name}: must be given to {TFLITE} only, without a plan, got {getattr(options, name)}")
+    if is_deployed:
+        return deployed(file if isinstance(file, bytes) else memplan_json.write_problem(file), options, running)
+    reader = Reader(options)
+    problem = file if isinstance(file, Problem) else reader.problem(file, options.name)
+    facts = facts_of_source(file, problem, reader, target)
+    if target in EXPORTERS:
+        return _exported(problem, plan, reader, facts, options, running)
+    if plan is not None:
+        raise OptionError(f"to: must be something that a plan goes into ({', '.join(EXPORTERS)}), got {target}")
+    if target in PROGRAMS:
+        return with_program(reader.imported, facts, target)
+    if target != "json":
+        return facts.model_copy(update={"files": (WrittenFile.with_data("", _text(problem, target, running)),)})
+    its = program_of(file, reader.imported) if options.program else {}
+    return facts.model_copy(update={"problem": problem, **its})
+
+
+def _text(problem: Problem, target: str, running: Control) -> bytes:
+    """Write a problem as text in another format; raises InputError if that cannot express it."""
+    if target in MODELS:
+        # The libraries behind it take longer to import than most commands take to run.
+        from memplan.solvers.mip.model_file import write_model
+
+        return write_model(problem, f".{target}", lambda: running.is_over)
+    if target == OBJECTS:
+        from memplan.planner.model.objects import of_problem
+
+        return of_problem(problem).model_dump_json(exclude_none=True).encode() + b"\n"
+    return FORMATS[target].write_problem(problem)
+
+
+def _exported(
+    problem: Problem, plan: Plan | None, reader: Reader, found: Converted, options: ConvertOptions, running: Control
+) -> Converted:
+    """Return the files for a plan, which is made first if none is given."""
+    target, made = found.to, None
+    if plan is None:
+        plan = made = make_plan(problem, control=replace(running, report=silent))
+        if made.peak is None:
+            return found.model_copy(update={"plan": made})
+    model = None if reader.imported is None else reader.data
+    found = found.model_copy(update={"warnings": (*found.warnings, *of_alignment(problem, plan, target))})
+    layout = replace(lay_out(problem, plan, model, options.scratch), section=options.section)
+    files = export(target, layout, options.prefix or PurePath(options.name or "memplan").stem)
+    rules = None if target != TFLITE or model is None else rules_of(model)
+    arenas = {} if rules is None or model is None else {"arena": files[""], "given": model}
+    of_files = {
+        "files": tuple(WrittenFile.with_data(suffix, data) for suffix, data in files.items()),
+        **{name: RuntimeArena.of(rules.arena_of(data, options.scratch)) for name, data in arenas.items() if rules},
+    }
+    return found.model_copy(update={**of_files, "plan": made, "own_peak": None, "violations": ()})
+
+
+def _read_file(reader: Reader, data: bytes, name: str, _question: Question) -> bytes:
+    reader.data, reader.name = data, name
+    return data
+
+
+def _read_plan(reader: Reader, data: bytes, name: str, question: Question) -> Plan:
+    """Read a plan; some formats need the problem for that."""
+    own = Reader(reader.options)
+    names_all = memplan_json.recognises(data) and b'"placements"' in data
+    return own.plan(data, name, Problem(buffers=()) if names_all else own.problem(question["file"], reader.name))
+
+
+CAPABILITY = Capability(
+    convert,
+    inputs=(
+        replace(
+            FILE,
+            wire=Base64 | Problem,
+            to_json=lambda file: FILE.to_json(file) if isinstance(file, bytes) else problem_json(file),
+            from_file=_read_file,
+            help="A problem, operations, a model or a dump of another system, or - for standard input.",
+            metavar="FILE",
+        ),
+        replace(PLAN, from_file=_read_plan, required=False),
+    ),
+    lines=lines,
+    exit_status=lambda answer: 0 if answer.fits else 1,
+    exits={0: "it is written", 1: "nothing fits: no plan, or no form of the model"},
+    status=lambda answer: None if answer.deployment is None else "feasible" if answer.fits else "infeasible",
+    write=write,
+    example={"file": "aWQsbG93ZXIsdXBwZXIsc2l6ZQphLDAsMyw2NApiLDEsNCwzMgo=", "options": {"name": "small.csv"}},
+)

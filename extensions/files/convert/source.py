@@ -1,0 +1,81 @@
+"""The file to convert: its own plan, its reader's findings, its program, and its best form for a runtime."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from memplan.extensions.files.convert.answer import RUNTIME, Converted, ReaderWarning
+from memplan.extensions.files.convert.options import ConvertOptions
+from memplan.extensions.networks.models.imported_program import ImportedProgram
+from memplan.extensions.networks.models.model_graph import graph_of_imported
+from memplan.planner import extensions, formats
+from memplan.planner.errors import FormatError, OptionError, shown
+from memplan.planner.foreign import reading as importers
+from memplan.planner.foreign.imported import Imported
+from memplan.planner.foreign.names_in_files import names_read
+from memplan.planner.foreign.program_names import NO_NAMES
+from memplan.planner.instance.audit import verify
+from memplan.planner.model.problem import Problem
+from memplan.planner.model.sizes import size_text
+from memplan.planner.systems import system_of
+from memplan.questions.capability import Control
+from memplan.questions.reading import Reader
+
+_MOST_VIOLATIONS = 10
+
+
+def facts_of_source(file: bytes | Problem, problem: Problem, reader: Reader, target: str) -> Converted:
+    """Return the facts reported about a file."""
+    if isinstance(file, Problem):
+        return Converted(to=target, format=None)
+    imported, name = reader.imported, reader.name
+    if imported is None:
+        return Converted(to=target, format=formats.detect(file, name))
+    solved = imported.own_problem or problem
+    broken = () if imported.own_plan is None else verify(solved, imported.own_plan)[:_MOST_VIOLATIONS]
+    return Converted(
+        to=target,
+        format=importers.detect(file, name) or "operations",
+        own_peak=imported.own_peak,
+        violations=tuple(violation.message for violation in broken),
+        warnings=warnings_of(imported),
+        plan=imported.own_plan if imported.own_problem is None else None,
+    )
+
+
+def warnings_of(imported: Imported) -> tuple[ReaderWarning, ...]:
+    """Return the findings of a file's reader."""
+    warnings = [ReaderWarning(rule=each.rule, message=each.message) for each in imported.warnings]
+    if imported.views.apart:
+        text = f"{imported.views.apart} views are buffers of their own, of {size_text(imported.views.apart_bytes)}"
+        warnings.append(ReaderWarning(rule="views-apart", message=text))
+    return tuple(warnings)
+
+
+def with_program(imported: Imported | None, found: Converted, target: str) -> Converted:
+    """Return the operations of a file, or their graph."""
+    if not isinstance(imported, ImportedProgram):
+        raise OptionError(f"to: must be asked of a file that has operations, not lifetimes only, got {target}")
+    its = {"graph": graph_of_imported(imported).graph} if target == "graph" else {"operations": imported.operations}
+    return found.model_copy(update=its)
+
+
+def program_of(file: bytes | Problem, imported: Imported | None) -> dict[str, Any]:
+    """Return the names of a program or several models, None without any, and the graph of operations."""
+    names = NO_NAMES if isinstance(file, Problem) else names_read(file, imported)
+    fields: dict[str, Any] = {"names": names if names.steps or names.models else None}
+    if isinstance(imported, ImportedProgram):
+        fields["graph"] = graph_of_imported(imported).graph
+    return fields
+
+
+def deployed(file: bytes, options: ConvertOptions, running: Control) -> Converted:
+    """Return a model in its best form for its system's runtime; raises FormatError for another file."""
+    is_json = file.lstrip()[:1] == b"{"
+    system = None if is_json else system_of(importers.detect(file))
+    if system is None or system.deploys is None:
+        got = "JSON" if is_json else importers.detect(file) or f"a file that begins with {shown(file[:8])}"
+        way = "--to c writes a plan of it" if system is None else "convert it to one first"
+        raise FormatError(f"must be a TensorFlow Lite model (.tflite) for {RUNTIME}, got {got}; {way}")
+    found: Converted = extensions.imported(system.deploys)(file, options, running)
+    return found

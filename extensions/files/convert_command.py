@@ -1,0 +1,86 @@
+"""`memplan convert`, and the files that it writes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from memplan.api.cli.advice import CommandLine
+from memplan.api.cli.asking import Call, ask, end, read, show
+from memplan.api.cli.flags import Flag
+from memplan.api.cli.question_command import command_of
+from memplan.api.cli.streams import STANDARD, refuse_unwritable, write
+from memplan.extensions.files.convert.answer import Converted, facts
+from memplan.extensions.files.convert.convert import CAPABILITY
+from memplan.extensions.files.convert.options import target_of_name
+from memplan.planner.errors import OptionError, shown
+
+_OUTPUT = (
+    "Write the result to this file, or to standard output for -. Its suffix chooses the form. "
+    "Names in C and in linker scripts begin with the name of the file. For C, a header is written "
+    "beside the source."
+)
+
+
+@command_of(CAPABILITY, Flag("output", "--output", "-o", metavar="FILE", help=_OUTPUT))
+def convert(line: CommandLine) -> int:
+    """Answer, and write the files of the form that is asked for."""
+    call = read(line)
+    _prepare(call)
+    answer, output = ask(call), call.flags["output"]
+    if output is not None and answer.not_written is None:
+        _write(output, answer)
+    show(call, answer, is_written=output is not None)
+    if output is not None:
+        call.said += call.writing(lambda: _facts(output, answer))
+    return end(call, answer)
+
+
+def _prepare(call: Call) -> None:
+    output, file = call.flags["output"], call.files["file"]
+    if output is not None and output != STANDARD:
+        if Path(output).resolve() == Path(file or "").resolve():
+            raise OptionError(f"output: must be another file than the one that is read, got {shown(output)}")
+        refuse_unwritable(output)
+        call.change(prefix=call.flags["prefix"] or Path(output).stem or output)
+        if call.flags["to"] is None:
+            call.change(to=target_of_name(output))
+    if call.flags["name"] is None and file != STANDARD:
+        call.change(name=file)
+
+
+def _write(output: str, answer: Converted) -> None:
+    kind = "problem" if answer.to == "json" else answer.to
+    files = {file.suffix: file.data for file in answer.files} or {"": answer.documents[kind]}
+    if output == STANDARD:
+        if "" not in files:
+            raise OptionError(f"output: must be a file for {answer.to}, which is several, got -")
+        write(output, files[""])
+        return
+    path = Path(output)
+    if "" not in files and path.suffix not in files:
+        raise OptionError(f"output: must end in {' or '.join(files)} for {answer.to}, got {shown(output)}")
+    targets = {str(path.with_suffix(suffix) if suffix else path): data for suffix, data in files.items()}
+    for target in targets:
+        refuse_unwritable(target)
+    for target, data in targets.items():
+        write(target, data)
+
+
+def _facts(output: str, answer: Converted) -> list[str]:
+    lines = list(facts(answer))
+    if answer.not_written is not None:
+        lines.append(f"{output}: not written, as {answer.not_written}")
+    elif answer.arena is not None:
+        unchanged = "the model as given, as nothing is gained; " if answer.is_as_given else ""
+        form, written = answer.deployment, answer.files[0].data
+        lines.append(f"{output}: {unchanged}{form.measured if form else _measured(written, answer.arena.least)}")
+    return lines
+
+
+def _measured(model: bytes, arena_size: int) -> str:
+    """Return the runtime's measurement of a model that was written for it, in an arena of `arena_size` bytes."""
+    from memplan.planner.foreign.arena import rules_of
+
+    rules = rules_of(model)
+    assert rules is not None, "a model with an arena is of a system with one"
+    return rules.measured(model, arena_size)

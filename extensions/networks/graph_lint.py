@@ -1,0 +1,31 @@
+"""Findings about a graph of operations in JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from memplan.extensions.networks.operations.graph import OperationGraph
+from memplan.planner.errors import shown
+from memplan.planner.model.finding import Finding
+
+
+def made_again(graph: OperationGraph) -> Iterator[Finding]:
+    """Yield a finding where operations write tensors that others made and that they do not read.
+
+    Such a write changes the tensor in place; in graphs written by hand it is usually a wrong position.
+    """
+    repeats = [
+        (position, tensor)
+        for position, row in enumerate(graph.ops)
+        for tensor in row.outputs
+        if graph.maker[tensor] not in (None, position) and tensor not in row.inputs
+    ]
+    if repeats:
+        position, tensor = repeats[0]
+        names = [
+            f"ops[{k}]" + (f" ({shown(row.name)})" if (row := graph.ops[k]).name else "")
+            for k in (graph.maker[tensor] or 0, position)
+        ]
+        more = f"; {len(repeats) - 1} more are" if len(repeats) > 1 else ""
+        message = f"tensor {tensor} is made by {names[0]} and by {names[1]}, which does not read it{more}"
+        yield Finding("made-again", f"{message}: taken as changed where it lies")

@@ -1,0 +1,130 @@
+"""The inputs that consist of operations: a graph or a program, and a problem that one of them poses."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from hashlib import sha256
+from typing import cast
+
+from pydantic_core import from_json
+
+from memplan.extensions.networks.graph_lint import made_again
+from memplan.extensions.networks.lifetimes.ordered import problem_of_order
+from memplan.extensions.networks.models.imported_program import ImportedProgram
+from memplan.extensions.networks.models.model_graph import is_graph, read_model_graph
+from memplan.extensions.networks.operations.graph import OperationGraph, graph_from, write_graph
+from memplan.extensions.networks.operations.operations import Operations, operations_from
+from memplan.planner.errors import OperationsError
+from memplan.planner.foreign import reading as importers
+from memplan.planner.foreign.model_options import ModelOptions
+from memplan.planner.formats import memplan_json, minimalloc_csv
+from memplan.planner.formats.memplan_json import refuse_unless_operations
+from memplan.planner.model.finding import Finding
+from memplan.planner.model.problem import Problem
+from memplan.planner.model.sizes import with_capacities
+from memplan.questions.inputs import PROBLEM, object_in
+from memplan.questions.inputs.question import Input, Question, Subject
+from memplan.questions.reading import Reader
+
+
+def graph_subject(graph: OperationGraph) -> Subject:
+    """Return the facts about a graph for listing it."""
+    return Subject(f"sha256:{sha256(write_graph(graph)).hexdigest()}", graph.name, len(graph.size))
+
+
+def read_operations_field(value: object) -> Operations:
+    """Return the program in a body's field; raises InputError."""
+    content = object_in(value, "operations", OperationsError)
+    refuse_unless_operations(content)
+    return operations_from(content)
+
+
+def operations_subject(operations: Operations) -> Subject:
+    """Return the facts about a program for listing it."""
+    return Subject(
+        f"sha256:{sha256(operations.model_dump_json().encode()).hexdigest()}",
+        operations.name,
+        sum(len(function.buffers) for function in operations.functions.values()),
+    )
+
+
+def _read_operations(data: bytes, name: str) -> Operations:
+    """Return the program in a file; raises InputError, which names the right command for other files."""
+    got, way = "a table of lifetimes", "`memplan plan FILE` makes a plan of them"
+    if (kind := importers.detect(data, name)) is not None:
+        got, way = f"a model or dump ({kind})", "`memplan convert FILE --to operations -o operations.json` writes them"
+    elif memplan_json.recognises(data) or not minimalloc_csv.recognises(data):
+        return read_operations_field(memplan_json.parse(data))
+    raise OperationsError(f"must be operations in JSON, got {got}; {way}")
+
+
+def read_graph(reader: Reader, data: bytes, name: str | None = None) -> OperationGraph:
+    """Return the graph of operations in a file or model; raises InputError."""
+    reader.data, reader.name = data, name
+    graph = read_model_graph(data, name, reader.options)
+    reader.imported = graph.imported
+    found = () if graph.imported is None else graph.imported.warnings
+    reader.warnings += [warning for warning in found if warning not in reader.warnings]
+    if graph.imported is None and graph.program is None:
+        reader.warnings += made_again(graph.graph)
+    if graph.program is not None and len(graph.program.program.pools) > 1:
+        several = "the file has several memories, which a graph of operations, for another order, counts as one"
+        reader.warnings.append(Finding("one-memory", several))
+    return graph.graph
+
+
+def problem_of_graph(graph: OperationGraph) -> Problem:
+    """Return the problem that a graph poses in its given order; raises InputError."""
+    return problem_of_order(graph, range(len(graph.ops)))
+
+
+GRAPH = Input(
+    "graph",
+    OperationGraph,
+    lambda value: graph_from(object_in(value, "graph", OperationsError)),
+    lambda graph: from_json(write_graph(graph)),
+    "A model, a graph of operations or a program of tentative order, or - for standard input.",
+    from_file=lambda reader, data, name, _: read_graph(reader, data, name),
+    subject=graph_subject,
+    metavar="MODEL",
+    reading=ModelOptions,
+)
+
+
+OPERATIONS = Input(
+    "operations",
+    Operations,
+    read_operations_field,
+    lambda operations: operations.model_dump(mode="json", by_alias=True, exclude_defaults=True),
+    "A file, JSON, or - for standard input.",
+    from_file=lambda _reader, data, name, _: _read_operations(data, name),
+    subject=operations_subject,
+)
+
+
+def _read_problem(reader: Reader, data: bytes, name: str, _question: Question) -> Problem:
+    """Return the problem in a file; for a graph of operations, that of the given order."""
+    if not is_graph(data):
+        return reader.problem(data, name)
+    reader.own_graph = read_graph(reader, data, name)
+    return with_capacities(problem_of_graph(reader.own_graph), reader.options.capacity)
+
+
+def _graph_inside(reader: Reader, question: Question) -> OperationGraph | None:
+    """Return the graph of operations behind a problem, if it can run in other orders."""
+    if reader.own_graph is not None or not isinstance(reader.imported, ImportedProgram):
+        return None if reader.own_graph is None else cast(OperationGraph, reader.own_graph)
+    if importers.detect(reader.data, reader.name) is None and reader.imported.operations.order != "tentative":
+        return None
+    return read_graph(reader, reader.data, reader.name)
+
+
+PROBLEM_OR_GRAPH = replace(
+    PROBLEM,
+    help="A file: JSON, CSV, a model or a graph of operations, or - for standard input.",
+    from_file=_read_problem,
+    required=False,
+)
+"""A problem, which may be that of a graph in its given order."""
+GRAPH_INSIDE = replace(GRAPH, from_file=None, absent=_graph_inside, required=False)
+"""The graph behind such a problem."""

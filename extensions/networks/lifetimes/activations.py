@@ -1,0 +1,97 @@
+"""The buffers of calls: each call of a function has its own variables and borrows its arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import lcm
+
+from memplan.extensions.networks.lifetimes.timeline import NOWHERE, Action, Activation, Mark, Role, Variable
+from memplan.extensions.networks.operations.operations import DeclaredBuffer, Function, Operations
+from memplan.planner.errors import OperationsError, shown
+from memplan.planner.model.rows import MAX_BYTES
+
+
+@dataclass(frozen=True)
+class CallWorkspace:
+    """The bytes that a call needs in a pool besides its arguments, if its function is planned by itself."""
+
+    pool: str
+    size: int
+    alignment: int
+
+
+class Activations:
+    """The activations of a program so far, in the order in which they begin, with their variables."""
+
+    def __init__(self, operations: Operations) -> None:
+        self.operations = operations
+        self.found: list[Activation] = []
+        self.variables: list[Variable] = []
+        self.characters = 0
+
+    def begin(self, name: str, path: str, stretch: int, bound: Mapping[str, int]) -> dict[str, int]:
+        """Begin a call of a function and return the variables of its buffers; those in `bound` belong to the caller."""
+        function = self.operations.functions[name]
+        for formal, variable in bound.items():
+            self._bind(path, function.declared[formal], variable)
+        activation = len(self.found)
+        self.found.append(Activation(path, name, stretch, len(self.variables)))
+        names = dict(bound)
+        for row in sorted(function.buffers, key=lambda row: row.alias_of is not None):
+            if row.id not in bound:
+                names[row.id] = len(self.variables)
+                self._add(self._variable(row, function, activation, names))
+        return names
+
+    def end(self, activation: int) -> None:
+        """End a call: variables added later do not belong to it."""
+        self.found[activation] = replace(self.found[activation], after_variables=len(self.variables))
+
+    def mark(self, variable: int, stretch: int, action: Action, *, is_passed: bool = False) -> None:
+        """Record an action on a variable."""
+        self.variables[variable].marks.append(Mark(stretch, action, is_passed))
+
+    def add_workspaces(self, path: str, activation: int, stretch: int, workspaces: Sequence[CallWorkspace]) -> None:
+        """Add one variable for each pool in which a call needs a workspace."""
+        for workspace in workspaces:
+            name = path if len(workspaces) == 1 else f"{path}/{workspace.pool}"
+            row = Variable(name, workspace.size, workspace.alignment, (workspace.pool,), "temporary", activation)
+            self._add(row)
+            self.mark(len(self.variables) - 1, stretch, "scratch")
+
+    def _add(self, variable: Variable) -> None:
+        self.characters += len(self.found[variable.activation].path)
+        self.variables.append(variable)
+
+    def _variable(self, row: DeclaredBuffer, function: Function, activation: int, names: Mapping[str, int]) -> Variable:
+        name = f"{self.found[activation].path}/{row.id}"
+        made = Variable(name, row.bytes, row.alignment, row.pools, _role(function, row.id), activation, row.persistent)
+        if row.alias_of is not None:
+            inside = self.variables[names[row.alias_of]]
+            is_root = inside.root == NOWHERE
+            made.root = names[row.alias_of] if is_root else inside.root
+            made.distance = row.alias_offset + (0 if is_root else inside.distance)
+            made.role = inside.role
+        return made
+
+    def _bind(self, path: str, formal: DeclaredBuffer, variable: int) -> None:
+        """Bind a parameter or result to a variable, which must then satisfy the requirements of both."""
+        row = self.variables[variable]
+        row.alignment = lcm(row.alignment, formal.alignment)
+        if row.alignment > MAX_BYTES:
+            raise OperationsError(f"{row.id}: alignment must be at most {MAX_BYTES}, got {row.alignment} for {path}")
+        if formal.pools is not None:
+            allowed = row.pools or tuple(pool.name for pool in self.operations.pools)
+            row.pools = tuple(pool for pool in allowed if pool in formal.pools)
+            if not row.pools:
+                rule = f"must be in a pool where {path} may have {shown(formal.id)}"
+                raise OperationsError(f"{row.id}: {rule} ({', '.join(formal.pools)}), got {', '.join(allowed)}")
+
+
+def _role(function: Function, name: str) -> Role:
+    if name in function.params:
+        return "input"
+    if name in function.results:
+        return "output"
+    return "constant" if name in function.constants else "temporary"

@@ -1,0 +1,257 @@
+"""Analysis of operations: the resulting problem, and facts about the program that need no plan."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from itertools import accumulate
+from typing import Any, get_args
+
+from memplan.extensions.networks.lifetimes.expansion import expand
+from memplan.extensions.networks.lifetimes.facts import (
+    Analysis,
+    Event,
+    FunctionFacts,
+    InsertFree,
+    ReadingFacts,
+    Step,
+    TemporaryCounts,
+    Workspace,
+)
+from memplan.extensions.networks.lifetimes.lifetimes import (
+    Liveness,
+    PlannedVariable,
+    Reading,
+    ReadingKind,
+    Temporaries,
+    is_planned,
+    lifetimes,
+)
+from memplan.extensions.networks.lifetimes.timeline import NOWHERE, ProgramTimeline
+from memplan.extensions.networks.lifetimes.uses import WRITING_IN_PART, first_access
+from memplan.extensions.networks.operations.operations import Operations
+from memplan.planner.errors import OperationsError, TimeOverError, counted, shown
+from memplan.planner.model.finding import Finding
+from memplan.planner.model.problem import Problem
+
+_LARGE = 10_000
+"""The number of buffers from which an analysis takes long."""
+
+
+def analyse(
+    operations: Operations, reading: Reading | None = None, is_over: Callable[[], bool] = lambda: False
+) -> Analysis:
+    """Return the problem that operations pose, read by usage and nested by default, and facts about the program.
+
+    Nothing is solved. Raises OperationsError for too many steps and buffers, and for uses outside of scopes;
+    TimeOverError of many buffers, once time `is_over`.
+    """
+
+    def heed(reached: str) -> None:
+        if len(timeline.variables) > _LARGE and is_over():
+            buffers = counted(len(timeline.variables), "buffer")
+            raise TimeOverError(f"time_limit_s: must be enough for the lifetimes of {buffers}, {reached}")
+
+    reading = reading or Reading()
+    timeline = expand(operations)
+    heed(f"got as far as laying out {counted(timeline.steps, 'step')}")
+    alive = list(lifetimes(timeline, reading))
+    heed(f"got {len(alive):,} of them, and no facts about them")
+    load = _load(timeline, alive, reading.way)
+    functions = tuple(_functions(operations, timeline, alive, reading.way))
+    return Analysis(
+        problem=_problem(operations, timeline, alive, reading.way),
+        reading=reading,
+        order=operations.order,
+        workspace=_workspace(timeline, load, alive),
+        readings=tuple(_readings(timeline, alive)),
+        functions=functions,
+        temporaries=_temporaries(operations, functions),
+        **_apart(timeline, reading, {span.variable for span in alive}),
+        orphans=tuple(_orphans(timeline, alive)),
+        steps=tuple(_steps(timeline, load)),
+        events=tuple(_events(timeline, alive, reading.way)),
+        insert_free=tuple(_insert_free(timeline, alive)),
+        warnings=tuple(_warnings(timeline, alive)),
+    )
+
+
+def problem_of(operations: Operations, reading: Reading | None = None) -> Problem:
+    """Return the problem that operations pose, without the facts that `analyse` adds."""
+    return pose(operations, expand(operations), reading or Reading())
+
+
+def read_before_written(operations: Operations) -> tuple[Finding, ...]:
+    """Return a finding about each buffer that may be read before it is written."""
+    timeline = expand(operations)
+    return tuple(_warnings(timeline, lifetimes(timeline, Reading())))
+
+
+def pose(operations: Operations, timeline: ProgramTimeline, reading: Reading) -> Problem:
+    """Return the problem that a function poses, laid out in time."""
+    return _problem(operations, timeline, lifetimes(timeline, reading), reading.way)
+
+
+def _problem(
+    operations: Operations, timeline: ProgramTimeline, alive: Iterable[PlannedVariable], way: ReadingKind
+) -> Problem:
+    rows: list[dict[str, Any]] = []
+    for span in alive:
+        intervals = span.by[way].intervals
+        for i in timeline.families[span.variable]:
+            variable = timeline.variables[i]
+            row: dict[str, Any] = {"id": variable.id, "size": variable.size, "alignment": variable.alignment}
+            if variable.pools is not None:
+                row["pools"] = variable.pools
+            if i != span.variable:  # its family is alive whenever it is
+                row["alias_of"] = timeline.variables[span.variable].id
+                row["alias_offset"] = variable.distance
+            elif len(intervals) == 1:
+                row["start"], row["end"] = intervals[0]
+            else:
+                row["lifetimes"] = intervals
+            rows.append(row)
+    for name, count in Counter(row["id"] for row in rows).items():
+        if count > 1:
+            raise OperationsError(f"{name}: must be the name of one buffer only, with the path of its call before it")
+    return Problem.model_validate(
+        {"name": operations.name, "buffers": rows, "pools": operations.pools, "objective": operations.objective}
+    )
+
+
+def _load(timeline: ProgramTimeline, alive: Iterable[PlannedVariable], way: ReadingKind) -> list[int]:
+    """Return the bytes alive in each step, including the steps before the first and after the last."""
+    # From step -1, in which inputs are written, to the one after the last, in which outputs are read.
+    change = _changes(timeline, alive, way)
+    return list(accumulate(change[time] for time in range(-1, timeline.steps + 1)))
+
+
+def _most(timeline: ProgramTimeline, alive: Iterable[PlannedVariable], way: ReadingKind) -> int:
+    """Return the most bytes alive at once; O(m log m) for m intervals."""
+    change = _changes(timeline, alive, way)
+    return max(accumulate(change[time] for time in sorted(change)), default=0)
+
+
+def _changes(timeline: ProgramTimeline, alive: Iterable[PlannedVariable], way: ReadingKind) -> defaultdict[int, int]:
+    """Return the change of the bytes alive at each time."""
+    change: defaultdict[int, int] = defaultdict(int)
+    for span in alive:
+        size = timeline.variables[span.variable].size
+        for start, end in span.by[way].intervals:
+            change[start] += size
+            change[end] -= size
+    return change
+
+
+def _workspace(timeline: ProgramTimeline, load: list[int], alive: Iterable[PlannedVariable]) -> Workspace:
+    needed: defaultdict[int, int] = defaultdict(int)
+    for span in alive:
+        for stretch in {use.stretch for use in span.uses if not use.is_about_scope}:
+            needed[stretch] += timeline.variables[span.variable].size
+    any_order = max(needed.values(), default=0)
+    largest = max(load)
+    if largest == 0:
+        return Workspace(0, None, None, any_order)
+    time = load.index(largest) - 1
+    return Workspace(largest, time, timeline.path(_stretch_at(timeline)[time]), any_order)
+
+
+def _stretch_at(timeline: ProgramTimeline) -> dict[int, int]:
+    """Return the innermost statement of each step."""
+    return {row.start: i for i, row in enumerate(timeline.stretches) if row.end == row.start + 1}
+
+
+def _readings(timeline: ProgramTimeline, alive: list[PlannedVariable]) -> Iterator[ReadingFacts]:
+    """Yield the facts for each reading; the one by usage and nested, which loses nothing, comes first."""
+    least = _most(timeline, alive, ("usage", "nested"))
+    for temporaries in get_args(Temporaries):
+        for liveness in get_args(Liveness):
+            most = _most(timeline, alive, (liveness, temporaries))
+            yield ReadingFacts(liveness, temporaries, most, most - least)
+
+
+def _functions(
+    operations: Operations, timeline: ProgramTimeline, alive: list[PlannedVariable], way: ReadingKind
+) -> Iterator[FunctionFacts]:
+    calls = Counter(activation.function for activation in timeline.activations)
+    first = {activation.function: activation for activation in reversed(timeline.activations)}
+    own = [spans for spans in alive if timeline.variables[spans.variable].role == "temporary"]
+    for name, function in operations.functions.items():
+        most = None
+        if name in first:
+            low, high = (
+                bisect_left(own, variable, key=lambda found: found.variable)
+                for variable in (first[name].first_variable, first[name].after_variables)
+            )
+            most = _most(timeline, own[low:high], way)
+        yield FunctionFacts(name, calls[name], len(function.temporaries), most)
+
+
+def _temporaries(operations: Operations, functions: Iterable[FunctionFacts]) -> TemporaryCounts:
+    counts = [row.temporaries for row in functions if row.calls and row.name != operations.entry]
+    one = counts.count(1)
+    none = counts.count(0)
+    return TemporaryCounts(none, one, len(counts) - none - one)
+
+
+def _apart(timeline: ProgramTimeline, reading: Reading, planned: set[int]) -> dict[str, Any]:
+    """Return the buffers outside of the problem: constants (once per function, not per call), and the rest."""
+    constants: dict[tuple[str, str], int] = {}
+    not_planned, unused = [], []
+    for i, row in enumerate(timeline.variables):
+        if row.root != NOWHERE or i in planned:
+            continue
+        if row.role == "constant":
+            activation = timeline.activations[row.activation]
+            constants.setdefault((activation.function, row.id.removeprefix(activation.path)), i)
+        elif is_planned(row, reading):
+            unused.append(row.id)
+        else:
+            not_planned.append(row.id)
+    return {
+        "constants": tuple(timeline.variables[i].id for i in constants.values()),
+        "constant_bytes": sum(timeline.variables[i].size for i in constants.values()),
+        "not_planned": tuple(not_planned),
+        "unused": tuple(unused),
+    }
+
+
+def _orphans(timeline: ProgramTimeline, alive: Iterable[PlannedVariable]) -> Iterator[str]:
+    for span in alive:
+        row = timeline.variables[span.variable]
+        actions = {use.action for use in span.uses if not use.is_about_scope} - {"hold"}
+        if row.role == "temporary" and actions <= {"write", "part"}:
+            yield row.id
+
+
+def _steps(timeline: ProgramTimeline, load: list[int]) -> Iterator[Step]:
+    at = _stretch_at(timeline)
+    for time in range(timeline.steps):
+        yield Step(time, timeline.path(at[time]), timeline.stretches[at[time]].label, load[time + 1])
+
+
+def _events(timeline: ProgramTimeline, alive: Iterable[PlannedVariable], way: ReadingKind) -> list[Event]:
+    """List the buffers that become alive or dead, in time order; at one time, the dead ones come first."""
+    events = []
+    for row in alive:
+        name = timeline.variables[row.variable].id
+        for start, end in row.by[way].intervals:
+            events += [Event(start, "alloc", name), Event(end, "kill", name)]
+    return sorted(events, key=lambda event: (event.time, event.kind == "alloc"))
+
+
+def _insert_free(timeline: ProgramTimeline, alive: Iterable[PlannedVariable]) -> Iterator[InsertFree]:
+    for span in alive:
+        row = timeline.variables[span.variable]
+        if row.role == "temporary" and not row.is_persistent:
+            for death in span.by["usage", "nested"].deaths:
+                yield InsertFree(row.id, death.where, death.path)
+
+
+def _warnings(timeline: ProgramTimeline, alive: Iterable[PlannedVariable]) -> Iterator[Finding]:
+    for warnings in alive:
+        row = timeline.variables[warnings.variable]
+        if not row.is_persistent and first_access(timeline.whole, warnings.uses, WRITING_IN_PART)[0]:
+            message = f"buffer {shown(row.id)}: may be read before it is written"
+            yield Finding("read-before-written", message, (row.id,))

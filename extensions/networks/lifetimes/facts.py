@@ -1,0 +1,120 @@
+"""Facts about a program that need no plan: the fields of an analysis."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from pydantic import field_serializer
+
+from memplan.extensions.networks.lifetimes.lifetimes import Liveness, Reading, Temporaries
+from memplan.extensions.networks.lifetimes.uses import Where
+from memplan.extensions.networks.operations.operations import OrderStatus
+from memplan.planner.model.finding import Finding
+from memplan.planner.model.problem import Problem
+from memplan.planner.model.rows import WireValue
+
+
+@dataclass(frozen=True)
+class Event:
+    """A buffer is allocated or freed at the beginning of a time step."""
+
+    time: int
+    kind: Literal["alloc", "kill"]
+    buffer: str
+
+
+@dataclass(frozen=True)
+class InsertFree:
+    """The earliest statement after which a program that allocates dynamically may free a buffer, by its uses.
+
+    It is the statement at `path`, or the start of the branch (or program) there; each control path has one such point.
+    """
+
+    buffer: str
+    where: Where
+    path: str
+
+
+@dataclass(frozen=True)
+class Step:
+    """A time step: its statement, and the bytes alive in it."""
+
+    time: int
+    path: str
+    label: str
+    live_bytes: int
+
+
+@dataclass(frozen=True)
+class FunctionFacts:
+    """A function: how often it is called, its temporaries, and the most bytes of these alive in its first call.
+
+    Temporaries of what it calls count in `live_bytes`, which is null for a function that is never called.
+    """
+
+    name: str
+    calls: int
+    temporaries: int
+    live_bytes: int | None
+
+
+@dataclass(frozen=True)
+class TemporaryCounts:
+    """The numbers of called functions with no temporary, with one, and with several."""
+
+    none: int
+    one: int
+    many: int
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """The most bytes alive at once, which no plan can avoid, and where that is; null for a program without steps.
+
+    In any order of the operations, one of them needs `any_order_live_bytes` by itself.
+    """
+
+    live_bytes: int
+    time: int | None
+    path: str | None
+    any_order_live_bytes: int
+
+
+@dataclass(frozen=True)
+class ReadingFacts:
+    """A way to read operations, its most bytes alive, and how many more these are than by usage and nested."""
+
+    liveness: Liveness
+    temporaries: Temporaries
+    live_bytes: int
+    lost_bytes: int
+
+
+class Analysis(WireValue):
+    """The problem that operations pose, read in one way, and facts about the program.
+
+    `constants` are placed elsewhere; `not_planned` inputs and outputs and `unused` buffers are not planned either.
+    `orphans` are never read.
+    """
+
+    problem: Problem
+    reading: Reading
+    order: OrderStatus
+    workspace: Workspace
+    readings: tuple[ReadingFacts, ...]
+    functions: tuple[FunctionFacts, ...]
+    temporaries: TemporaryCounts
+    constant_bytes: int
+    constants: tuple[str, ...]
+    not_planned: tuple[str, ...]
+    unused: tuple[str, ...]
+    orphans: tuple[str, ...]
+    steps: tuple[Step, ...]
+    events: tuple[Event, ...]
+    insert_free: tuple[InsertFree, ...]
+    warnings: tuple[Finding, ...]
+
+    @field_serializer("problem")
+    def _as_a_caller_would_write_it(self, problem: Problem) -> Any:
+        return problem.model_dump(mode="json", exclude_defaults=True)

@@ -1,0 +1,195 @@
+"""The lifetimes of every variable of a program, for each way to read them.
+
+By scope they go from each alloc to the free that follows on every way through the program. Without a free, a scope ends
+with the list of statements that its alloc is in. Without an alloc, it is the whole call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from pydantic import Field
+
+from memplan.extensions.networks.lifetimes.timeline import (
+    NOWHERE,
+    BlockPart,
+    BranchChoice,
+    ProgramTimeline,
+    StatementBlock,
+    Variable,
+)
+from memplan.extensions.networks.lifetimes.uses import Lifetime, Use, family_uses, items, lifetime_by_usage, within
+from memplan.planner.errors import OperationsError
+from memplan.planner.model.rows import WireValue
+
+Liveness = Literal["usage", "scope"]
+Temporaries = Literal["nested", "lifted"]
+ReadingKind = tuple[Liveness, Temporaries]
+
+
+class Reading(WireValue):
+    """The options for reading lifetimes from operations, and for what is planned.
+
+    By `usage`, a buffer is alive from its first to its last use; by `scope`, from alloc to free. Temporaries are alive
+    for their own part of a call or operation (`nested`), or for the whole of it, as its arguments are (`lifted`).
+    """
+
+    liveness: Liveness = Field(
+        "usage", description="A buffer is alive from its first to its last use (usage), or from alloc to free (scope)."
+    )
+    temporaries: Temporaries = Field(
+        "nested",
+        description="Temporaries of a call are alive in their own part of it (nested), or during all of it (lifted).",
+    )
+    plan_inputs: bool = Field(True, description="Give offsets to the inputs of the program as well.")
+    plan_outputs: bool = Field(True, description="Give offsets to the outputs of the program as well.")
+
+    @property
+    def way(self) -> ReadingKind:
+        """The options for lifetimes, apart from those for what is planned."""
+        return self.liveness, self.temporaries
+
+
+@dataclass(frozen=True)
+class PlannedVariable:
+    """A variable that is planned, by position: the uses of its family, and its lifetime for each way to read them."""
+
+    variable: int
+    uses: list[Use]
+    by: Mapping[ReadingKind, Lifetime]
+
+
+def is_planned(variable: Variable, reading: Reading) -> bool:
+    """Return True if a variable is planned: constants never are, inputs and outputs only by option."""
+    if variable.role == "input":
+        return reading.plan_inputs
+    return variable.role != "constant" and (variable.role != "output" or reading.plan_outputs)
+
+
+def lifetimes(timeline: ProgramTimeline, reading: Reading) -> Iterator[PlannedVariable]:
+    """Yield the lifetimes of each variable that is planned, used and no alias; O(uses x depth of parts) each.
+
+    Of the reading, only the options about what is planned matter. Raises OperationsError for uses outside of scopes.
+    """
+    for root, row in enumerate(timeline.variables):
+        if row.root != NOWHERE or not is_planned(row, reading):
+            continue
+        uses = family_uses(timeline, root)
+        scope = lifetime_by_scope(timeline, root, uses)  # which also holds the uses to the scopes
+        accesses = [use for use in uses if not use.is_about_scope]
+        if accesses:
+            usage = lifetime_by_usage(timeline, uses, row.activation)
+            yield PlannedVariable(root, uses, _in_every_way(timeline, root, accesses, usage, scope))
+
+
+def _in_every_way(
+    timeline: ProgramTimeline, root: int, accesses: list[Use], usage: Lifetime, scope: Lifetime
+) -> dict[ReadingKind, Lifetime]:
+    """Return the lifetime for each reading of the program; a lifted lifetime may span a whole call or operation."""
+    row = timeline.variables[root]
+    whole = _whole(timeline, row.activation, accesses) if row.role == "temporary" and not row.is_persistent else None
+    family = (timeline.variables[i] for i in timeline.families[root])
+    lifted = whole
+    if whole is None and any(mark.is_passed for member in family for mark in member.marks):
+        lifted = lifetime_by_usage(timeline, family_uses(timeline, root, passed=True), row.activation)
+    return {
+        ("usage", "nested"): usage,
+        ("scope", "nested"): scope,
+        ("usage", "lifted"): lifted or usage,
+        ("scope", "lifted"): whole if whole is not None and whole.covers(scope) else scope,
+    }
+
+
+def _whole(timeline: ProgramTimeline, activation: int, uses: list[Use]) -> Lifetime | None:
+    """Return the time of the call whose temporary this is, or of the only operation that uses it inside."""
+    stretch = timeline.activations[activation].stretch
+    if not activation:
+        operations = {timeline.stretches[use.stretch].operation for use in uses}
+        stretch = operations.pop()
+        if operations or stretch == NOWHERE:
+            return None
+    whole = Lifetime()
+    whole.add(timeline.stretches[stretch].start, timeline.stretches[stretch].end)
+    return whole
+
+
+_FREE, _HELD = frozenset({False}), frozenset({True})
+Held = frozenset[bool]
+"""The possible states of a variable at a point of the program: held (True), free (False), or both."""
+
+
+def lifetime_by_scope(timeline: ProgramTimeline, root: int, uses: Sequence[Use]) -> Lifetime:
+    """Return when a variable is alive by its scopes; `uses` are those of its family, in program order.
+
+    Raises OperationsError for a use outside of them, for a second alloc or free, and for a scope that would go from
+    one iteration of a loop into the next.
+    """
+    variable = timeline.variables[root]
+    walk = _Walk(timeline, variable.id)
+    if any(use.action in ("alloc", "free") for use in uses):
+        walk.run(timeline.whole, uses, _FREE)
+    elif variable.role != "temporary" or variable.is_persistent:
+        walk.found.add(timeline.whole.start, timeline.whole.end)
+    elif variable.activation:
+        call = timeline.stretches[timeline.activations[variable.activation].stretch]
+        walk.found.add(call.start, call.end)
+    else:
+        walk.found.add(0, timeline.steps)
+    return walk.found
+
+
+class _Walk:
+    """A walk through the parts of the program's time that name a variable; it tracks which states are possible."""
+
+    def __init__(self, timeline: ProgramTimeline, name: str) -> None:
+        self.timeline, self.name = timeline, name
+        self.found = Lifetime()
+
+    def run(self, run: StatementBlock, uses: Sequence[Use], held: Held) -> Held:
+        """Compute the lifetime within a run; return the states that are possible behind it."""
+        at = run.start
+        for item in items(run, uses):
+            if True in held:
+                self.found.add(at, item.start)
+            at = max(at, item.start)
+            if item.part is None:
+                held = self._step(item.uses[0], held)
+            else:
+                held = self._part(item.part, item.uses, held)
+                at = item.end
+        if True in held:
+            self.found.add(at, run.end)
+        return held
+
+    def _step(self, use: Use, held: Held) -> Held:
+        if use.action == "end":
+            return _FREE
+        if use.action == "alloc" and held != _FREE:
+            raise self._error(use.stretch, "must be free where it is allocated")
+        if use.action != "alloc" and held != _HELD:
+            raise self._error(
+                use.stretch, f"must be allocated where it is {'freed' if use.action == 'free' else 'used'}"
+            )
+        return _FREE if use.action == "free" else _HELD
+
+    def _part(self, part: BlockPart, uses: Sequence[Use], held: Held) -> Held:
+        if isinstance(part, BranchChoice):
+            ends = [self._branch(branch, within(branch, uses), held) for branch in part.branches]
+            return frozenset().union(*ends)
+        end = self.run(part.body, uses, held)
+        if end != held:
+            raise self._error(part.path, "must be allocated and freed in the same iteration")
+        return held
+
+    def _branch(self, branch: StatementBlock, uses: Sequence[Use], held: Held) -> Held:
+        if uses:
+            return self.run(branch, uses, held)
+        if True in held:
+            self.found.add(branch.start, branch.end)
+        return held
+
+    def _error(self, where: int | str, rule: str) -> OperationsError:
+        path = self.timeline.path(where) if isinstance(where, int) else where
+        return OperationsError(f"{self.name}: {rule}, got {path}")

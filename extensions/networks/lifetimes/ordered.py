@@ -1,0 +1,162 @@
+"""The problem of a graph of operations in a fixed order: each tensor is a buffer, each position a time step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+from memplan.extensions.networks.operations.graph import OperationGraph
+from memplan.extensions.networks.operations.in_place import written_over_along
+from memplan.extensions.networks.operations.order_check import peak_of
+from memplan.planner.errors import OperationsError
+from memplan.planner.model.problem import Problem
+
+
+def problem_of_order(graph: OperationGraph, order: Sequence[int], *, alignment: int = 1) -> Problem:
+    """Return the problem of placing a graph's tensors and workspaces when the operations run in an order.
+
+    Tensor k is the buffer `tensor_k`, the workspace of operation k is `work_k`. What takes no bytes is left out, and so
+    is what is resident, or given while nothing reads or keeps it. Offsets are multiples of `alignment`. Step k of the
+    order is the time step k; where operations have regions, the steps inside have time steps of their own, and what is
+    counted inside are buffers as well: tensor j of region r of operation k is `operation_k/region_r/tensor_j`.
+    An output that is written over an input is an alias of it; if it is smaller, the bytes of the input, tensor j, that
+    it leaves free are the buffer `rest_j`, and `tensor_j` has those below only. Raises OperationsError for an order
+    that is not legal, or an alignment below 1.
+    """
+    if alignment < 1:
+        raise OperationsError(f"alignment: must be at least 1, got {alignment}")
+    peak_of(graph, order)
+    steps = _Steps(alignment)
+    alive = steps.run(graph, order)
+    over = written_over_along(graph, order)
+    under = {tensor: output for output, tensor in over.items()}
+    # Rows as JSON has them: where all have the same fields, they become columns at once.
+    rows: list[dict[str, Any]] = []
+    for tensor, spans in alive.items():
+        if tensor in over:
+            continue
+        chain = [tensor]
+        while chain[-1] in under:
+            chain.append(under[chain[-1]])
+        if len(chain) == 1:
+            rows.append(_buffer(f"tensor_{tensor}", graph.size[tensor], spans, alignment))
+        else:
+            lives = {each: (alive[each][0][0], alive[each][-1][1]) for each in chain}
+            rows += _chained(graph, chain, lives, alignment)
+    return Problem(buffers=[*rows, *steps.rows])
+
+
+Span = tuple[int, int]
+
+
+@dataclass
+class _Steps:
+    """The time steps of operations and of the operations inside their regions, with the buffers counted inside.
+
+    The steps of an operation's regions follow one another.
+    """
+
+    alignment: int
+    rows: list[dict[str, Any]] = field(default_factory=list)
+    now: int = 0
+
+    def run(self, graph: OperationGraph, order: Sequence[int], prefix: str = "") -> dict[int, list[Span]]:
+        """Run operations in an order; return the lifetime of each tensor that takes bytes."""
+        began, spans = self.now, list[Span]()
+        inside: dict[int, dict[int, list[Span]]] = {}
+        for operation in order:
+            row, start = graph.ops[operation], self.now
+            self.now += 1
+            if row.regions:
+                inside[operation] = self._regions(graph, operation, f"{prefix}operation_{operation}/")
+            elif row.work:
+                self.rows.append(_buffer(f"{prefix}work_{operation}", row.work, [(start, self.now)], self.alignment))
+            spans.append((start, self.now))
+        end = max(began + 1, self.now)
+        at = dict(zip(order, spans, strict=True))
+        alive: dict[int, list[Span]] = {}
+        results = set(graph.kept)
+        for tensor, size in enumerate(graph.counted):
+            maker, readers = graph.maker[tensor], graph.readers[tensor]
+            if size == 0 or (maker is None and not readers and tensor not in results):
+                continue
+            first = (began, began + 1) if maker is None else at[maker]
+            last = max((at[reader] for reader in readers), default=first)
+            found = [(first[0], end if tensor in results else last[1])]
+            for operation in inside.keys() & {maker, *readers} if inside else ():
+                if tensor in inside[operation]:
+                    found = _replaced(found, at[operation], inside[operation][tensor])
+            if found:
+                alive[tensor] = found
+        return alive
+
+    def _regions(self, graph: OperationGraph, operation: int, prefix: str) -> dict[int, list[Span]]:
+        """Run the regions of an operation; return the lifetimes of the tensors that they count."""
+        row, start = graph.ops[operation], self.now - 1
+        counted: dict[int, list[Span]] = {}
+        peaks = [0]
+        for r, region in enumerate(row.regions):
+            own = f"{prefix}region_{r}/"
+            outer = {inner: outside for inner, outside in region.outer if inner not in region.graph.resident}
+            counted.update((outside, [(start, start + 1)]) for outside in outer.values() if outside not in counted)
+            order = range(len(region.graph.ops))
+            for inner, spans in self.run(region.graph, order, own).items():
+                if inner in outer:
+                    counted[outer[inner]] += spans
+                else:
+                    self.rows.append(_buffer(f"{own}tensor_{inner}", region.graph.size[inner], spans, self.alignment))
+            peaks.append(peak_of(region.graph, order))
+        end = self.now
+        more = row.work - (max(peaks) - sum(graph.size[outside] for outside in counted))
+        if more > 0:
+            self.rows.append(_buffer(f"{prefix}work", more, [(start, end)], self.alignment))
+        for outside in graph.made[operation]:
+            if outside in counted:  # only regions make it: not there before they begin
+                del counted[outside][0]
+        if all(region.kind == "branch" for region in row.regions):
+            read = {outside for region in row.regions for _, outside in region.outer}
+            counted |= {tensor: [(start, start + 1)] for tensor in {*row.inputs}.difference(read)}
+        for tensor in {*counted}.difference(graph.made[operation]):
+            if tensor in graph.lasting or graph.readers[tensor] != (operation,):
+                del counted[tensor]
+        return counted
+
+
+def _chained(
+    graph: OperationGraph, chain: list[int], alive: dict[int, tuple[int, int]], alignment: int
+) -> Iterator[dict[str, Any]]:
+    """Yield the buffers of tensors written over each other, first to last; none is larger than the one before."""
+    first, low = f"tensor_{chain[0]}", graph.size[chain[-1]]
+    yield _buffer(first, low, [alive[chain[0]]], alignment)
+    for tensor in chain[1:]:
+        start, end = alive[tensor]
+        yield {"id": f"tensor_{tensor}", "size": low, "start": start, "end": end, "alias_of": first}
+    for tensor, output in pairwise(chain):
+        rest = graph.size[tensor] - graph.size[output]
+        if rest:
+            above = {"to": first, "offset": graph.size[output]}
+            start, end = alive[chain[0]][0], alive[tensor][1]
+            yield {"id": f"rest_{tensor}", "size": rest, "start": start, "end": end, "relative": above}
+
+
+def _replaced(spans: Sequence[Span], part: Span, by: Sequence[Span]) -> list[Span]:
+    """Return spans of time with a part replaced by others; adjacent spans are merged."""
+    before = [(start, min(end, part[0])) for start, end in spans if start < part[0]]
+    after = [(max(start, part[1]), end) for start, end in spans if end > part[1]]
+    found: list[Span] = []
+    for start, end in (*before, *by, *after):
+        if found and found[-1][1] == start:
+            found[-1] = found[-1][0], end
+        else:
+            found.append((start, end))
+    return found
+
+
+def _buffer(name: str, size: int, spans: Sequence[Span], alignment: int) -> dict[str, Any]:
+    row: dict[str, Any] = {"id": name, "size": size, "start": spans[0][0], "end": spans[0][1], "alignment": alignment}
+    if len(spans) > 1:
+        del row["start"], row["end"]
+        row["lifetimes"] = spans
+    return row

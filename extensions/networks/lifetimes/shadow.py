@@ -1,0 +1,248 @@
+"""Shadow execution: operations run on a plan's addresses, and every read is compared with the last write.
+
+An overlap check trusts the lifetimes, so it cannot find a wrong one. Shadow execution ignores lifetimes: it tracks what
+may have been written where, and what was overwritten, for all paths through the program at once and for any number of
+iterations.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memplan.extensions.networks.lifetimes.expansion import expand
+from memplan.extensions.networks.lifetimes.timeline import (
+    NOWHERE,
+    Action,
+    BlockPart,
+    BranchChoice,
+    Loop,
+    ProgramTimeline,
+    StatementBlock,
+)
+from memplan.extensions.networks.operations.operations import Operations
+from memplan.planner.errors import MAX_SHOWN, PlanError, Sentence, behind, shown, unique
+from memplan.planner.model.columns import repeated
+from memplan.planner.model.plan import Plan
+
+_READS: frozenset[Action] = frozenset(("read", "update", "hold"))
+_WRITES: frozenset[Action] = frozenset(("write", "update", "scratch"))
+_FORGETS: frozenset[Action] = frozenset(("alloc", "free", "end"))
+
+
+@dataclass(frozen=True)
+class Clobber:
+    """A buffer whose content is lost when the statement at `path` needs it, on some path to that statement.
+
+    The statement at `overwritten_at` wrote `by` over `bytes` of its pool, a half-open range that both have in common.
+    """
+
+    buffer: str
+    path: str
+    by: str
+    overwritten_at: str
+    pool: str
+    bytes: tuple[int, int]
+
+
+@dataclass
+class _Memory:
+    """The possible contents of memory at a point of the program.
+
+    Bytes that are always written together are a piece: a family is cut where its aliases begin and end. `written` says
+    of each piece whether something wrote it; `lost` has those that may hold something else by now, with the piece that
+    was written over them, and the stretch.
+    """
+
+    written: NDArray[np.bool_]
+    lost: dict[int, tuple[int, int]] = field(default_factory=dict)
+
+    def copy(self) -> _Memory:
+        return _Memory(self.written.copy(), dict(self.lost))
+
+    def join(self, other: _Memory) -> _Memory:
+        return _Memory(self.written | other.written, other.lost | self.lost)
+
+    def holds(self, other: _Memory) -> bool:
+        """Return True if joining another memory would change nothing."""
+        return other.lost.keys() <= self.lost.keys() and not (other.written & ~self.written).any()
+
+
+def shadow(operations: Operations, plan: Plan) -> tuple[Clobber, ...]:
+    """Return every buffer that some statement may find overwritten; none if the operations can run on the plan.
+
+    Inputs and outputs that the plan does not place, and all constants, are elsewhere. An alias lies where its buffer
+    is. Raises PlanError for a plan that does not place what the operations use, or places what they do not have.
+    """
+    timeline = expand(operations)
+    return tuple(_Execution(timeline, _places(timeline, plan)).run())
+
+
+def _places(timeline: ProgramTimeline, plan: Plan) -> dict[int, tuple[str, int]]:
+    """Return the pool and offset of each variable that is no alias."""
+    placed = plan.placements
+    index = {row.id: i for i, row in enumerate(timeline.variables)}
+    breaks: list[Sentence] = [
+        f"placements[{k}].id: must be a buffer of the operations, got {shown(name)}"
+        for k, name in enumerate(placed.ids)
+        if name not in index
+    ]
+    for first, k in repeated(placed.ids):
+        breaks.append(behind(f"placements[{k}].id: ", unique(shown(placed.ids[k]), f"at [{first}]")))
+    places = {
+        index[str(name)]: (placed.pool_names[pool], offset)
+        for name, pool, offset in zip(placed.ids, placed.pool.tolist(), placed.offset.tolist(), strict=True)
+        if name in index
+    }
+    for root, family in timeline.families.items():
+        row = timeline.variables[root]
+        if root not in places and row.role == "temporary" and _is_used(timeline, family):
+            breaks.append(f"placements: must place {shown(row.id)}, got no placement")
+    if breaks:
+        raise PlanError(*breaks[:MAX_SHOWN])
+    return {i: place for i, place in places.items() if timeline.variables[i].root == NOWHERE}
+
+
+def _is_used(timeline: ProgramTimeline, family: list[int]) -> bool:
+    marks = (mark for i in family for mark in timeline.variables[i].marks)
+    return any(mark.action not in _FORGETS and not mark.is_passed for mark in marks)
+
+
+class _Execution:
+    """Repeated execution of a program, until iterations of loops carry nothing new."""
+
+    def __init__(self, timeline: ProgramTimeline, places: dict[int, tuple[str, int]]) -> None:
+        self.timeline, self.places = timeline, places
+        self.pieces: list[tuple[int, int, int]] = []
+        self.pieces_of: dict[int, range] = {}
+        for root, (_, offset) in places.items():
+            self._cut(root, offset)
+        # Ends are below 2^64, as offsets are below 2^63 and sizes at most 2^62.
+        self.low, self.high, root_of = np.array(self.pieces, np.uint64).reshape(-1, 3).T
+        pools = {pool: k for k, (pool, _) in enumerate(places.values())}
+        self.pool = np.array([pools[places[root][0]] for root in root_of.tolist()], np.int64)
+        self.marks: defaultdict[int, list[tuple[int, Action]]] = defaultdict(list)
+        for i in self.pieces_of:
+            for mark in timeline.variables[i].marks:
+                if not mark.is_passed:
+                    self.marks[mark.stretch].append((i, mark.action))
+        for activation in timeline.activations[1:]:
+            for i in range(activation.first_variable, activation.after_variables):
+                row = timeline.variables[i]
+                if i in self.pieces_of and row.root == NOWHERE and not row.is_persistent:
+                    self.marks[activation.stretch].append((i, "alloc"))
+        self.carried: dict[str, _Memory] = {}
+        self.found: dict[tuple[int, int], Clobber] = {}
+
+    def _cut(self, root: int, offset: int) -> None:
+        """Cut a family into pieces at the starts and ends of its aliases, relative to the root."""
+        rows = [(i, self.timeline.variables[i]) for i in self.timeline.families[root]]
+        cuts = sorted({at for _, row in rows for at in (row.distance, row.distance + row.size)})
+        first = {at: len(self.pieces) + k for k, at in enumerate(cuts)}
+        self.pieces += [(offset + low, offset + high, root) for low, high in pairwise(cuts)]
+        for i, row in rows:
+            self.pieces_of[i] = range(first[row.distance], first[row.distance + row.size])
+
+    def run(self) -> Iterator[Clobber]:
+        """Execute until every loop has reached its fixed point; return the clobbers."""
+        while True:
+            before = dict(self.carried)
+            self._run(self.timeline.whole, _Memory(np.zeros(len(self.pieces), np.bool_)))
+            if all(path in before and before[path].holds(memory) for path, memory in self.carried.items()):
+                return iter(self.found.values())
+
+    def _run(self, run: StatementBlock, memory: _Memory) -> _Memory:
+        parts = {part.first: part for part in run.parts}
+        stretch = run.first
+        while stretch < run.after:
+            part = parts.get(stretch)
+            if part is None:
+                self._step(stretch, memory)
+                stretch += 1
+            else:
+                memory = self._part(part, memory)
+                stretch = part.after
+        return memory
+
+    def _part(self, part: BlockPart, memory: _Memory) -> _Memory:
+        if isinstance(part, BranchChoice):
+            first, *others = [self._run(branch, memory.copy()) for branch in part.branches]
+            for other in others:
+                first = first.join(other)
+            return first
+        return self._loop(part, memory)
+
+    def _loop(self, loop: Loop, memory: _Memory) -> _Memory:
+        carried = self.carried.get(loop.path)
+        end = self._run(loop.body, memory.copy() if carried is None else memory.join(carried))
+        self.carried[loop.path] = end.copy() if carried is None else carried.join(end)
+        return end if loop.surely_runs else memory.join(end)
+
+    def _step(self, stretch: int, memory: _Memory) -> None:
+        """Execute one step: read, write everything at once, then check that all operands are still intact."""
+        marks = self.marks.get(stretch, ())
+        for i, action in marks:
+            if action in _FORGETS:
+                self._forget(i, memory)
+        for i, action in marks:
+            if action in _READS:
+                self._read(i, stretch, memory)
+        shared: dict[int, tuple[int, int]] = {}
+        written: set[int] = set()
+        for i, action in marks:
+            if action in _WRITES:
+                self._write(i, stretch, memory, written, shared)
+        memory.lost.update(shared)
+        for i, action in marks:
+            if action not in _FORGETS:
+                self._read(i, stretch, memory)
+
+    def _read(self, variable: int, stretch: int, memory: _Memory) -> None:
+        for piece in self.pieces_of[variable]:
+            if piece in memory.lost:
+                self.found.setdefault((variable, stretch), self._clobber(variable, stretch, piece, memory))
+
+    def _write(
+        self, variable: int, stretch: int, memory: _Memory, written: set[int], shared: dict[int, tuple[int, int]]
+    ) -> None:
+        """Write a variable; bytes that this step has `written` already are `shared` and thus unreliable."""
+        for piece in self.pieces_of[variable]:
+            memory.lost.pop(piece, None)
+            for other in np.flatnonzero(memory.written & self._meets(piece)).tolist():
+                memory.lost.setdefault(other, (piece, stretch))
+                if other in written:
+                    shared[piece] = other, stretch
+            memory.written[piece] = True
+            written.add(piece)
+
+    def _meets(self, piece: int) -> NDArray[np.bool_]:
+        """Return True for each other piece that shares bytes with this one."""
+        met: NDArray[np.bool_] = (
+            (self.low < self.high[piece]) & (self.low[piece] < self.high) & (self.pool == self.pool[piece])
+        )
+        met[piece] = False
+        return met
+
+    def _forget(self, variable: int, memory: _Memory) -> None:
+        """Forget the content of a variable, whose bytes are new or freed."""
+        for piece in self.pieces_of[variable]:
+            memory.written[piece] = False
+            memory.lost.pop(piece, None)
+
+    def _clobber(self, variable: int, stretch: int, piece: int, memory: _Memory) -> Clobber:
+        by, when = memory.lost[piece]
+        (low, high, root), (other_low, other_high, other) = self.pieces[piece], self.pieces[by]
+        names = self.timeline.variables
+        return Clobber(
+            names[variable].id,
+            self.timeline.path(stretch),
+            names[other].id,
+            self.timeline.path(when),
+            self.places[root][0],
+            (max(low, other_low), min(high, other_high)),
+        )

@@ -1,0 +1,170 @@
+"""Relay's planner of operations: it counts the uses of every tensor, then hands storages from one to the next.
+
+Source: apache/tvm v0.14, src/relay/backend/graph_plan_memory.cc (StorageAllocaInit, StorageAllocator), first in pull
+request 2120. An operation's outputs come before its inputs are released, for nothing is computed in place. A view, such
+as what a reshape makes, is in the storage of what it views. Storages of different pools never mix, and a pool whose
+name ends in a scope of textures has storages of two dimensions, which mix no types of elements either. Sizes are those
+of the operations, where elements of less than a byte are packed; Relay gives each a byte.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import prod
+
+from memplan.extensions.networks.liveness.relay_tokens import FreeTextures, FreeTokens, Token
+from memplan.extensions.networks.operations.operations import DeclaredBuffer, Function, Operations
+from memplan.extensions.networks.operations.statements import Alloc, Free, Operation
+from memplan.planner.errors import OperationsError, path_of, shown
+from memplan.planner.model.rows import PoolNames
+
+_SCOPES = ("global.texture", "global.texture-nhwc", "global.texture-weight")
+
+
+@dataclass(frozen=True)
+class StorageToken:
+    """A storage token: its bytes in the end, or the sides of a texture; without `realloc` it is never taken again."""
+
+    storage_id: int
+    max_bytes: int
+    realloc: bool
+    pools: PoolNames | None
+    texture: tuple[int, int] | None
+
+
+@dataclass(frozen=True)
+class StoragePlan:
+    """The storages of each buffer and tuple, and the uses of each that were counted before any was handed out."""
+
+    storage_ids: Mapping[str, tuple[int, ...]]
+    expected_uses: Mapping[str, tuple[int, ...]]
+    storages: tuple[StorageToken, ...]
+
+
+def plan_storages(operations: Operations, match_range: int) -> StoragePlan:
+    """Plan the entry, whose results stay alive; raises OperationsError where it is more than a list of operations.
+
+    A storage is taken for what is between a `match_range`th and `match_range` times its size; 0 takes none again.
+    Params, constants and persistent buffers have storages of their own, which are never taken again.
+    """
+    function = operations.functions[operations.entry]
+    ops = [op for op in function.body if isinstance(op, Operation)]
+    for k, statement in enumerate(function.body):
+        if not isinstance(statement, Operation | Alloc | Free) or (isinstance(statement, Operation) and statement.body):
+            where = path_of(("functions", operations.entry, "body", k))
+            raise OperationsError(f"{where}: must be an operation without a body, as Relay's planner knows no others")
+    allocator = _Allocator(function, ops, match_range)
+    at = {name: allocator.at[root] for name, root in allocator.root.items() if root in allocator.at}
+    fields = {name: function.fields_of(name) for name in (*function.declared, *function.tuples)}
+    return StoragePlan(
+        {name: tuple(at[each].token.storage for each in of) for name, of in fields.items() if at.keys() >= {*of}},
+        {name: tuple(allocator.uses[each] for each in of) for name, of in fields.items()},
+        tuple(storage.seen() for storage in allocator.made),
+    )
+
+
+@dataclass(eq=False)
+class _Storage:
+    """A storage in use: what it was made for, the uses to come, and whether it may be taken again."""
+
+    token: Token
+    row: DeclaredBuffer
+    realloc: bool
+    ref_counter: int = 0
+
+    def seen(self) -> StorageToken:
+        """Return the storage for an answer; a texture has no bytes, as in Relay's own account."""
+        width, height = self.token.width, self.token.height
+        bytes_and_sides = (0, (width, height)) if _is_texture(self.row) else (width, None)
+        return StorageToken(self.token.storage, bytes_and_sides[0], self.realloc, self.row.pools, bytes_and_sides[1])
+
+
+class _Allocator:
+    """Relay's two passes: `_count_uses` counts uses, and `_run` allocates for one operation after the other."""
+
+    def __init__(self, function: Function, ops: list[Operation], match_range: int) -> None:
+        self.function = function
+        self.root = {row.id: row.alias_of or row.id for row in function.buffers}
+        self.uses: Counter[str] = Counter(function.results)
+        self.at: dict[str, _Storage] = {}
+        self.made: list[_Storage] = []
+        self._counted: set[str] = set()
+        self._free = defaultdict[object, FreeTokens](lambda: FreeTokens(match_range))
+        self._textures = defaultdict[object, FreeTextures](FreeTextures)
+        apart = {*function.params, *function.constants, *(row.id for row in function.buffers if row.persistent)}
+        used = self._count_uses(ops, set(apart))
+        for row in function.buffers:
+            if row.id in apart:
+                self._make(row.id, may_take=False)
+        for op, names in zip(ops, used, strict=True):
+            self._run(op, names)
+
+    def _count_uses(self, ops: list[Operation], made: set[str]) -> list[list[str]]:
+        """Count the uses of each buffer, and return those of each operation.
+
+        A second write of a buffer uses it, unless it reads it. A view that no operation makes lives as long as its
+        buffer.
+        """
+        used: list[list[str]] = []
+        for op in ops:
+            read, written = ({self.root[name] for name in names} for names in (op.inputs, op.outputs))
+            used.append([*op.inputs, *op.temporaries, *sorted(written & made - read)])
+            made |= read | written
+            self.uses.update(used[-1])
+        for name in self.root.keys() - {name for op in ops for name in op.outputs}:
+            self.uses[self.root[name]] += self.uses[name] if name != self.root[name] else 0
+        return used
+
+    def _run(self, op: Operation, used: list[str]) -> None:
+        """Find storages for what an operation makes, and release what it uses for the last time."""
+        for name in (*op.outputs, *used):
+            if self.root[name] not in self.at:
+                self._make(name)
+            elif name in op.outputs and name not in self._counted:
+                self._counted.add(name)
+                self.at[self.root[name]].ref_counter += self.uses[name]
+        for root in dict.fromkeys(self.root[name] for name in op.outputs):
+            self._release_if_unused(self.at[root])
+        for name in used:
+            self.at[self.root[name]].ref_counter -= 1
+            self._release_if_unused(self.at[self.root[name]])
+
+    def _make(self, name: str, may_take: bool = True) -> None:
+        root = self.root[name]
+        row = self.function.declared[root]
+        sides = _sides(row) if _is_texture(row) else (row.bytes, 1)
+        token = self._free_like(row).take(*sides) if may_take else None
+        if token is None:
+            token = Token(len(self.made), *sides)
+            self.made.append(_Storage(token, row, may_take))
+        self.at[root] = storage = self.made[token.storage]
+        storage.realloc &= not token.has_grown
+        self._counted |= {name, root}
+        # What is never taken again has a use more than will ever be.
+        storage.ref_counter += sum(self.uses[each] for each in {name, root}) + (not storage.realloc)
+
+    def _release_if_unused(self, storage: _Storage) -> None:
+        if storage.ref_counter == 0:
+            self._free_like(storage.row).put(storage.token)
+
+    def _free_like(self, row: DeclaredBuffer) -> FreeTokens | FreeTextures:
+        return self._textures[row.pools, row.dtype] if _is_texture(row) else self._free[row.pools]
+
+
+def _is_texture(row: DeclaredBuffer) -> bool:
+    return any(pool.endswith(_SCOPES) for pool in row.pools or ())
+
+
+def _sides(row: DeclaredBuffer) -> tuple[int, int]:
+    """Return the width and height that a shape is flattened to; its last axis is the channels.
+
+    Source: src/runtime/texture.h (DefaultTextureLayoutSeparator, ApplyTexture2DFlattening).
+    """
+    shape, pool = row.shape, (row.pools or ("",))[0]
+    if shape is None or len(shape) < 2:
+        raise OperationsError(f"{row.id}.shape: must have at least 2 axes in {pool}, got {shown(shape)}")
+    axis = 1 if pool.endswith("-weight") else len(shape) - 2
+    axis = (1 if len(shape) == 3 else 2) if pool.endswith("-nhwc") else axis
+    return prod(shape[axis:-1]), prod(shape[:-1][:axis])

@@ -1,0 +1,58 @@
+"""A program that was read: its operations, with the problem that they pose."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from memplan.extensions.networks.lifetimes import problem_of, read_before_written
+from memplan.extensions.networks.lifetimes.weights import weights_of
+from memplan.extensions.networks.models.program_names import program_names
+from memplan.extensions.networks.operations.graph_facts import ProgramFacts
+from memplan.extensions.networks.operations.operations import Operations, operations_from
+from memplan.planner.foreign.imported import Imported
+from memplan.planner.foreign.program_names import ProgramNames
+
+
+@dataclass(frozen=True, eq=False)
+class ImportedProgram(Imported):
+    """Operations, and where they come from.
+
+    `facts` are what the file says of its operations beside their order. `symbolic_sizes` are the sizes of buffers that
+    follow from symbols, each a `SymbolicNumber` of the extension `shapes`.
+    """
+
+    operations: Operations = field(kw_only=True)
+    facts: ProgramFacts = field(default_factory=ProgramFacts)
+    symbolic_sizes: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def names(self) -> ProgramNames:
+        """What runs along time, loops, and roles and types of buffers."""
+        return program_names(self.operations, self.problem, self.facts)
+
+    @property
+    def constants(self) -> tuple[Mapping[str, Any], ...]:
+        """The constants of all called functions, as rows of buffers without lifetimes."""
+        return tuple(
+            {"id": one.id, "size": one.size, "alignment": one.alignment, "traffic": one.traffic}
+            for one in weights_of(self.operations)
+            if one.size
+        )
+
+    @property
+    def ends(self) -> tuple[str, ...]:
+        """The buffers of the inputs and outputs of the entry."""
+        entry = self.operations.functions[self.operations.entry]
+        ends = dict.fromkeys(name for name in (*entry.params, *entry.results) if entry.declared[name].alias_of is None)
+        return tuple(f"{self.operations.entry}/{name}" for name in ends)
+
+
+def of_program(value: object) -> ImportedProgram:
+    """Return operations that have been parsed, and their problem; raises OperationsError."""
+    operations = operations_from(value)
+    return ImportedProgram(
+        partial(problem_of, operations), warnings=read_before_written(operations), operations=operations
+    )

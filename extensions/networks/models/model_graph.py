@@ -1,0 +1,77 @@
+"""Graphs of operations from any file that has operations: a model, a program, or a graph itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from memplan.extensions.networks.models.imported_program import ImportedProgram
+from memplan.extensions.networks.operations.graph import OperationGraph, graph_from
+from memplan.extensions.networks.operations.operations import operations_from
+from memplan.extensions.networks.operations.program_graph import ProgramGraph, program_graph
+from memplan.planner import formats
+from memplan.planner.errors import FormatError, OperationsError
+from memplan.planner.extensions import imported
+from memplan.planner.foreign.imported import Imported, stranger_bytes
+from memplan.planner.foreign.model_options import ModelOptions
+from memplan.planner.foreign.reading import detect, read_model
+from memplan.planner.formats.memplan_json import parse, refuse_unless_graph
+from memplan.planner.systems import file_readers
+
+
+@dataclass(frozen=True)
+class ModelGraph:
+    """A graph of operations; the program it was drawn from, the model that was imported and its bytes, if there are."""
+
+    graph: OperationGraph
+    program: ProgramGraph | None = None
+    imported: Imported | None = None
+    data: bytes | None = field(default=None, repr=False)
+
+
+def read_model_graph(data: bytes, name: str | None = None, options: ModelOptions | None = None) -> ModelGraph:
+    """Read the graph of operations in the bytes of a file, and its name if it has one; raises InputError.
+
+    `options` say how a model is read; they are for models only. A program in JSON must have a tentative order.
+    """
+    options = options or ModelOptions()
+    if (format_name := detect(data, name)) is not None:
+        where = file_readers()[format_name].program
+        with stranger_bytes():
+            model = read_model(data, name, options) if where is None else imported(where)(data, options)
+        return replace(graph_of_imported(model), data=data)
+    if formats.detect(data, name) != "json":
+        got = "a table of lifetimes, which has no operations and which `memplan plan FILE` reads"
+        raise FormatError(f"must be a model or a graph of operations in JSON, got {got}")
+    value = parse(data)
+    options.refuse_for_models()
+    if not isinstance(value, Mapping) or "functions" not in value:
+        refuse_unless_graph(value)
+        return ModelGraph(graph_from(value))
+    operations = operations_from(value)
+    if operations.order != "tentative":
+        raise OperationsError(f"order: must be tentative where another one is asked for, got {operations.order}")
+    drawn = program_graph(operations)
+    return ModelGraph(drawn.graph, drawn)
+
+
+def is_graph(data: bytes) -> bool:
+    """Say whether the bytes of a file are a graph of operations in JSON."""
+    if data.lstrip()[:1] != b"{" or b'"ops"' not in data:
+        return False
+    try:
+        value = parse(data)
+    except FormatError:
+        return False
+    return isinstance(value, Mapping) and "ops" in value and "buffers" not in value
+
+
+def graph_of_imported(model: Imported) -> ModelGraph:
+    """Return the graph of a model that was read; raises OperationsError for one that has lifetimes only."""
+    if not isinstance(model, ImportedProgram):
+        raise OperationsError(
+            "model: must have operations, got lifetimes only, of which `memplan plan FILE` makes a plan"
+        )
+    with stranger_bytes():
+        graph = program_graph(model.operations, model.facts)
+    return ModelGraph(graph.graph, graph, model)

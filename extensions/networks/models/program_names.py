@@ -1,0 +1,68 @@
+"""The names that operations give to a plan: what runs along time, loops, and roles and types of buffers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from memplan.extensions.networks.lifetimes import analyse
+from memplan.extensions.networks.operations.graph_facts import ProgramFacts, TensorFacts
+from memplan.extensions.networks.operations.operations import Operations
+from memplan.extensions.networks.operations.statements import Repetition
+from memplan.planner.foreign.program_names import NO_NAMES, NamedTime, ProgramNames, Span
+from memplan.planner.model.problem import Problem
+
+_STEPS_AT_MOST = 200_000
+
+
+def program_names(operations: Operations, problem: Problem, facts_of: ProgramFacts) -> ProgramNames:
+    """Return the names that a program gives to the problem that it poses; none of a very long one."""
+    steps = analyse(operations).steps
+    if len(steps) > _STEPS_AT_MOST:
+        return NO_NAMES
+    table, entry = problem.buffers, operations.entry
+    times = np.array([step.time for step in steps], dtype=np.int64)
+    labels = [step.label for step in steps]
+    makers, types, roles = [], [], []
+    for i, buffer in enumerate(table.ids):
+        first = int(table.start[table.first[i]]) if table.first[i] < table.first[i + 1] else 0
+        at = int(np.searchsorted(times, first, side="right")) - 1
+        makers.append(labels[at] if at >= 0 else "before the program")
+        facts = facts_of.tensors.get(str(buffer).removeprefix(f"{entry}/"))
+        types.append(_type_of(facts))
+        roles.append(_role_of(operations, str(buffer).removeprefix(f"{entry}/"), facts))
+    return ProgramNames(
+        steps=tuple(NamedTime(step.time, step.label) for step in steps),
+        spans=tuple(_loops(operations, [(step.time, step.path) for step in steps])),
+        roles=roles,
+        operations=makers,
+        types=types if any(types) else (),
+    )
+
+
+def _type_of(facts: TensorFacts | None) -> str:
+    """Return the type of elements and the shape, as `int8 1x49x10x1`."""
+    if facts is None:
+        return ""
+    shape = "" if facts.shape is None else "x".join(map(str, facts.shape)) or "scalar"
+    return " ".join(part for part in (facts.dtype or "", shape) if part)
+
+
+def _role_of(operations: Operations, name: str, facts: TensorFacts | None) -> str:
+    function = operations.functions[operations.entry]
+    if facts is not None and facts.role is not None:
+        return "temporary" if facts.role == "activation" else facts.role
+    if name in function.params:
+        return "input"
+    return "output" if name in function.results else "temporary"
+
+
+def _loops(operations: Operations, steps: list[tuple[int, str]]) -> Iterator[Span]:
+    """Yield the times of the loops in the body of the entry."""
+    for k, statement in enumerate(operations.functions[operations.entry].body):
+        if isinstance(statement, Repetition):
+            own = f"{operations.entry}/{k}"
+            times = [time for time, path in steps if path == own or path.startswith((f"{own}.", f"{own}/"))]
+            if times:
+                yield Span("loop", f"at {own}", min(times), max(times) + 1)

@@ -1,0 +1,127 @@
+"""Operations, written in Python as a program is: names of buffers go from one statement to the next.
+
+```python
+program = ProgramBuilder()
+main = program.function("main")
+image = main.param(dtype="int8", shape=(96, 96, 3))
+features = main.emit("conv", image, size=18432, temporaries=[2592])
+main.returns(main.emit("classify", features, size=40))
+problem = problem_of(program.operations())
+```
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from memplan.extensions.networks.operations.operations import Operations, operations_from
+
+
+class FunctionBuilder:
+    """A function that is being written; statements go to the innermost block that is open.
+
+    Buffers have the fields of the wire format: `size`, or `dtype` and `shape`, `alignment`, `pools`, `alias_of`.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.row: dict[str, Any] = {"params": [], "results": [], "constants": [], "buffers": [], "body": []}
+        self._taken: dict[str, int] = {}
+        self._blocks: list[list[Any]] = [self.row["body"]]
+
+    def buffer(self, name: str = "buffer", **row: Any) -> str:
+        """Add a buffer that nothing has written yet, and return its name, numbered if the name is taken."""
+        self._taken[name] = count = self._taken.get(name, 0) + 1
+        unique = name if count == 1 else f"{name}_{count}"
+        self.row["buffers"].append({"id": unique, **row})
+        return unique
+
+    def param(self, name: str = "param", **row: Any) -> str:
+        """Add a parameter; in the entry function, an input of the program."""
+        self.row["params"].append(self.buffer(name, **row))
+        return str(self.row["params"][-1])
+
+    def constant(self, name: str = "constant", **row: Any) -> str:
+        """Add a constant, which is never written."""
+        self.row["constants"].append(self.buffer(name, **row))
+        return str(self.row["constants"][-1])
+
+    def emit(self, op: str, *inputs: str, temporaries: Iterable[int] = (), **row: Any) -> str:
+        """Add an operation that writes a new buffer, which is returned; `temporaries` are bytes needed meanwhile."""
+        result = self.buffer(op, **row)
+        self.run(op, *inputs, into=(result,), temporaries=temporaries)
+        return result
+
+    def run(self, op: str, *inputs: str, into: Iterable[str] = (), temporaries: Iterable[int] = ()) -> None:
+        """Add an operation that writes existing buffers, or none."""
+        own = [self.buffer(f"{op}_temporary", size=size) for size in temporaries]
+        self.add({"op": op, "inputs": inputs, "outputs": list(into), "temporaries": own})
+
+    def call(self, function: FunctionBuilder, *inputs: str) -> tuple[str, ...]:
+        """Call a finished function, and return its results in new buffers."""
+        rows = {row["id"]: row for row in function.row["buffers"]}
+        same = ("size", "dtype", "shape")
+        outputs = [
+            self.buffer(name, **{key: rows[name][key] for key in same if key in rows[name]})
+            for name in function.row["results"]
+        ]
+        self.add({"call": function.name, "inputs": inputs, "outputs": outputs})
+        return tuple(outputs)
+
+    def returns(self, *values: str) -> None:
+        """Declare the results of the function; in the entry function, the outputs of the program."""
+        self.row["results"] = list(values)
+
+    def add(self, statement: dict[str, Any]) -> None:
+        """Add a statement as the wire format has it: `{"alloc": ["t"]}`."""
+        self._blocks[-1].append(statement)
+
+    @contextmanager
+    def loop(self, trips: int | None = None) -> Iterator[None]:
+        """Repeat the block `trips` times; without `trips`, any number of times, including none."""
+        statement: dict[str, Any] = {"loop": [], "trips": trips}
+        self.add(statement)
+        with self._block(statement["loop"]):
+            yield
+
+    @contextmanager
+    def choice(self, *inputs: str) -> Iterator[None]:
+        """Open a choice: one of the `branch` blocks in this block runs, after the inputs have been read."""
+        statement: dict[str, Any] = {"branches": [], "inputs": inputs}
+        self.add(statement)
+        with self._block(statement["branches"]):
+            yield
+
+    @contextmanager
+    def branch(self) -> Iterator[None]:
+        """Open a branch of the current choice."""
+        body: list[Any] = []
+        self._blocks[-1].append(body)
+        with self._block(body):
+            yield
+
+    @contextmanager
+    def _block(self, statements: list[Any]) -> Iterator[None]:
+        self._blocks.append(statements)
+        try:
+            yield
+        finally:
+            self._blocks.pop()
+
+
+class ProgramBuilder:
+    """A program under construction: functions and other fields (`order`, `pools`, `objective`, `name`)."""
+
+    def __init__(self, **more: Any) -> None:
+        self._more = more
+        self._functions: dict[str, FunctionBuilder] = {}
+
+    def function(self, name: str) -> FunctionBuilder:
+        """Begin a function, or continue it."""
+        return self._functions.setdefault(name, FunctionBuilder(name))
+
+    def operations(self) -> Operations:
+        """Return the program; raises OperationsError."""
+        return operations_from({**self._more, "functions": {name: f.row for name, f in self._functions.items()}})

@@ -1,0 +1,53 @@
+"""The cost of running each operation of a graph again: given, or its multiplications, or the size of its output."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+from memplan.extensions.networks.operations.graph import GraphOperation, OperationGraph
+
+_PRODUCTS = ("matmul", "fully_connected", "gemm", "dense", "linear")
+_CONVOLUTION = "conv"
+
+
+def costs_of(graph: OperationGraph) -> tuple[int, ...]:
+    """Return the cost of each operation: its own where it has one, else what it multiplies, else what it makes.
+
+    Convolutions and products cost their multiplications, where shapes are known. Others cost the elements, or without
+    shapes the bytes, of the tensors that they make. What reads nothing makes a constant, and costs nothing.
+    """
+    return tuple(_cost(graph, v, row) for v, row in enumerate(graph.ops))
+
+
+def _cost(graph: OperationGraph, v: int, row: GraphOperation) -> int:
+    if row.cost is not None:
+        return row.cost
+    if not row.inputs:
+        return 0
+    made = sum(_elements(graph, t) for t in graph.made[v])
+    kind = row.kind or ""
+    shapes = [_shape(graph, t) for t in row.inputs[:2]]
+    result = _shape(graph, row.outputs[0]) if row.outputs else None
+    if len(shapes) < 2 or shapes[0] is None or shapes[1] is None or not result:
+        return made
+    if _CONVOLUTION in kind and len(shapes[1]) > 2:
+        return prod(result) * _taps(kind, shapes[1])
+    if any(word in kind for word in _PRODUCTS):
+        return prod(shapes[0]) * result[-1]
+    return made
+
+
+def _taps(kind: str, filter_shape: Sequence[int]) -> int:
+    """Return how many filter elements contribute to one output element, whichever end the output channels are at."""
+    channels = filter_shape[-1] if "depthwise" in kind and filter_shape[0] == 1 else filter_shape[0]
+    return prod(filter_shape) // max(1, channels)
+
+
+def _shape(graph: OperationGraph, tensor: int) -> tuple[int, ...] | None:
+    return graph.tensors[tensor].shape if graph.tensors else None
+
+
+def _elements(graph: OperationGraph, tensor: int) -> int:
+    shape = _shape(graph, tensor)
+    return graph.size[tensor] if shape is None else prod(shape)

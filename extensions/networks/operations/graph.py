@@ -1,0 +1,300 @@
+"""A graph of operations whose order is open: tensors with bytes, operations that read and make them.
+
+The JSON form is `{"size": [...], "kept": [...], "ops": [{"in": [...], "out": [...], "work": 0, "after": [...]}, ...]}`;
+what else it may say is in docs/order.md.
+Operations and tensors are known by their positions; the operations are listed in the given order, which is a legal one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import BeforeValidator, ConfigDict, Field, WrapValidator, model_validator
+from pydantic_core import to_json
+
+from memplan.extensions.networks.operations.graph_facts import Attributes, Shape, TensorFacts
+from memplan.planner.errors import (
+    MAX_SHOWN,
+    Break,
+    InputError,
+    OperationsError,
+    Sentence,
+    broken,
+    mended,
+    named_once,
+)
+from memplan.planner.errors.did_you_mean import know_fields
+from memplan.planner.formats.memplan_json import parse
+from memplan.planner.model.columns import repeated
+from memplan.planner.model.parts import in_parts
+from memplan.planner.model.rows import MAX_BYTES, Bytes, Name, Value, as_tuple
+
+FORMAT: Literal["operations-by-bytes/1"] = "operations-by-bytes/1"
+RegionKind = Literal["branch", "loop", "call"]
+Position = Annotated[int, Field(ge=0)]
+Work = Annotated[int, Field(ge=-MAX_BYTES, le=MAX_BYTES)]
+Positions = Annotated[tuple[Position, ...], WrapValidator(in_parts)]
+Pair = Annotated[tuple[Position, Position], BeforeValidator(as_tuple)]
+Pairs = Annotated[tuple[Pair, ...], WrapValidator(in_parts)]
+Shapes = Annotated[tuple[Shape | None, ...], WrapValidator(in_parts)]
+
+
+class Region(Value):
+    """A graph that an operation runs inside: a branch, of which one is run, a loop's body, or a call's.
+
+    `outer` pairs tensors of the region with those of the operation that they are, [inside, outside]. Those that are
+    resident inside are counted outside, for the whole operation. The others are made by the operation, or read by no
+    other one: the region counts them, and the operation's work is the region's peak without their bytes, below 0 where
+    not all of them are there at once.
+    """
+
+    error: ClassVar[type[InputError]] = OperationsError
+
+    kind: RegionKind
+    graph: OperationGraph
+    outer: Pairs = ()
+
+
+class Alternative(Value):
+    """Another way to compute an operation: the bytes of `work`, and the cost, that it has instead of its own.
+
+    Without a `cost`, that is the operation's own.
+    """
+
+    error: ClassVar[type[InputError]] = OperationsError
+
+    name: Name | None = None
+    work: Bytes = 0
+    cost: Bytes | None = None
+
+
+class GraphOperation(Value):
+    """An operation: it reads tensors, makes tensors, and needs `work` bytes more while it runs.
+
+    `after` names operations that must run before it for another reason than a tensor. `may_overwrite` are pairs
+    [k, j]: output k may be written over input j, if no other operation needs that one any more. `regions` are what
+    happens inside, each in its order; `work` is enough for any of them. What else is known need not be: `kind` is a
+    canonical word for what it computes, `attributes` are how, and `in_shapes` and `out_shapes` are the shapes in which
+    it sees its tensors, where one of them is not the tensor's own. `cost` is what running it again costs, in any unit,
+    and `once` says that it must not run again: it draws random numbers, say. `alternatives` are other ways to compute
+    it.
+    """
+
+    model_config = ConfigDict(populate_by_name=True)
+    error: ClassVar[type[InputError]] = OperationsError
+
+    inputs: Positions = Field(default=(), alias="in")
+    outputs: Positions = Field(default=(), alias="out")
+    work: Work = 0
+    after: Positions = ()
+    may_overwrite: Pairs = ()
+    regions: Annotated[tuple[Region, ...], WrapValidator(in_parts)] = ()
+    name: Name | None = None
+    kind: Name | None = None
+    attributes: Attributes = Field(default_factory=dict)
+    in_shapes: Shapes = ()
+    out_shapes: Shapes = ()
+    source: Positions = ()
+    cost: Bytes | None = None
+    once: bool = False
+    alternatives: Annotated[tuple[Alternative, ...], BeforeValidator(as_tuple), Field(max_length=15)] = ()
+
+    @property
+    def most_work(self) -> int:
+        """The bytes of work in the alternative that needs the most."""
+        return max((self.work, *(other.work for other in self.alternatives)))
+
+
+know_fields("ops", GraphOperation)
+know_fields("alternatives", Alternative)
+
+
+class OperationGraph(Value):
+    """Tensors by their bytes, and operations in the given order.
+
+    A tensor that no operation makes, or that `given` names, is alive from the start until its last reader has run. A
+    kept tensor is alive to the end. A given tensor that is neither read nor kept takes no bytes at any time. An
+    operation that makes a tensor again changes it where it lies: its bytes count once, from the first operation that
+    makes it. Resident tensors, such as weights, lie apart: they are given, and no order counts them. `tensors` has
+    facts about each tensor, or is empty.
+    """
+
+    error: ClassVar[type[InputError]] = OperationsError
+
+    format: Literal["operations-by-bytes/1"] = FORMAT
+    name: Name | None = None
+    size: Annotated[tuple[Bytes, ...], WrapValidator(in_parts)] = ()
+    kept: Positions = ()
+    given: Positions = ()
+    resident: Positions = ()
+    tensors: Annotated[tuple[TensorFacts, ...], WrapValidator(in_parts)] = ()
+    ops: Annotated[tuple[GraphOperation, ...], WrapValidator(in_parts)] = ()
+
+    @model_validator(mode="after")
+    def _is_in_order(self) -> OperationGraph:
+        breaks = [*self._broken_tensors(), *self._broken_operations()]
+        if breaks:
+            broken(*breaks[: MAX_SHOWN + 1])
+        needed = sum(self.size) + max((row.most_work for row in self.ops), default=0)
+        if needed > MAX_BYTES:
+            broken((("size",), f"must be at most {MAX_BYTES} bytes in all, with the largest work, got {needed}"))
+        return self
+
+    @cached_property
+    def counted(self) -> tuple[int, ...]:
+        """For each tensor, the bytes that count while it is alive: its size, or 0 if it is resident."""
+        if not self.resident:
+            return self.size
+        apart = set(self.resident)
+        return tuple(0 if tensor in apart else bytes_ for tensor, bytes_ in enumerate(self.size))
+
+    @cached_property
+    def there(self) -> frozenset[int]:
+        """The tensors that exist at the start, even if operations make them again."""
+        return frozenset((*self.given, *self.resident))
+
+    @cached_property
+    def lasting(self) -> frozenset[int]:
+        """The tensors that are never freed: kept and resident ones."""
+        return frozenset((*self.kept, *self.resident))
+
+    @cached_property
+    def maker(self) -> tuple[int | None, ...]:
+        """For each tensor, the operation that makes it first; None for a given or resident tensor."""
+        made: list[int | None] = [None] * len(self.size)
+        for position, row in enumerate(self.ops):
+            for tensor in row.outputs:
+                if made[tensor] is None and tensor not in self.there:
+                    made[tensor] = position
+        return tuple(made)
+
+    @cached_property
+    def made(self) -> tuple[tuple[int, ...], ...]:
+        """For each operation, the tensors that it makes first and whose bytes it therefore adds."""
+        maker = self.maker
+        return tuple(
+            tuple(tensor for tensor in row.outputs if maker[tensor] == position)
+            for position, row in enumerate(self.ops)
+        )
+
+    @cached_property
+    def readers(self) -> tuple[tuple[int, ...], ...]:
+        """For each tensor, the operations that read it or make it again, ascending."""
+        readers: list[list[int]] = [[] for _ in self.size]
+        for position, row in enumerate(self.ops):
+            for tensor in {*row.inputs, *row.outputs}.difference(self.made[position]):
+                readers[tensor].append(position)
+        return tuple(map(tuple, readers))
+
+    @cached_property
+    def predecessors(self) -> tuple[tuple[int, ...], ...]:
+        """For each operation, those that must run before it, ascending; redundant ones may be left out.
+
+        An operation that makes a tensor again follows all its earlier readers in the given order.
+        """
+        writer: list[int | None] = [None] * len(self.size)
+        since: list[list[int]] = [[] for _ in self.size]
+        predecessors: list[tuple[int, ...]] = []
+        for position, row in enumerate(self.ops):
+            earlier: set[int | None] = set(row.after)
+            earlier.update(writer[tensor] for tensor in row.inputs)
+            for tensor in row.inputs:
+                since[tensor].append(position)
+            for tensor in row.outputs:
+                earlier.update((writer[tensor], *since[tensor]))
+                writer[tensor], since[tensor] = position, []
+            predecessors.append(tuple(sorted(one for one in earlier if one is not None and one != position)))
+        return tuple(predecessors)
+
+    def _broken_tensors(self) -> Iterator[Break]:
+        for field in ("kept", "given", "resident"):
+            named: tuple[int, ...] = getattr(self, field)
+            for k, tensor in enumerate(named):
+                if tensor >= len(self.size):
+                    yield (field, k), _must_be_a_tensor(tensor, len(self.size))
+            for first, k in repeated(named):
+                yield (field, k), named_once(str(named[k]), f"{field}[{first}]")
+        if self.tensors and len(self.tensors) != len(self.size):
+            yield ("tensors",), f"must be empty, or one for each of the {len(self.size)} sizes, got {len(self.tensors)}"
+
+    def _broken_operations(self) -> Iterator[Break]:
+        made: dict[int, int] = {}
+        for position, row in enumerate(self.ops):
+            for tensor in row.outputs:
+                if tensor not in self.there:
+                    made.setdefault(tensor, position)
+        for position, row in enumerate(self.ops):
+            where = ("ops", position)
+            if row.may_overwrite or row.regions or row.in_shapes or row.out_shapes:
+                yield from ((("ops", position, *inside), rule) for inside, rule in _broken_rarities(row))
+            for field, tensors in (("in", row.inputs), ("out", row.outputs)):
+                for k, tensor in enumerate(tensors):
+                    if tensor >= len(self.size):
+                        yield (*where, field, k), _must_be_a_tensor(tensor, len(self.size))
+            if row.work < 0:
+                # While it runs, no less is alive than before: what it makes is all that it may count for less.
+                made_here = {
+                    tensor for tensor in row.outputs if made.get(tensor) == position and tensor < len(self.size)
+                }
+                least = -sum(self.size[tensor] for tensor in made_here) if row.regions else 0
+                if row.work < least:
+                    what = f"at least {least}, less what it makes," if row.regions else "at least 0"
+                    yield (*where, "work"), f"must be {what}, got {row.work}"
+            for first, k in repeated(row.outputs):
+                yield (*where, "out", k), named_once(str(row.outputs[k]), f"out[{first}]")
+            for k, tensor in enumerate(row.inputs):
+                if made.get(tensor, -1) >= position:
+                    rule = f"must be made before it is read, got {tensor}, made by ops[{made[tensor]}]"
+                    way = "list the operation that makes it first, or name the tensor in given"
+                    yield (*where, "in", k), mended(rule, way)
+            for k, earlier in enumerate(row.after):
+                if earlier >= position:
+                    yield (*where, "after", k), f"must name an earlier operation, got {earlier}"
+
+
+def _must_be_a_tensor(tensor: int, n_tensors: int) -> Sentence:
+    rule = f"must be the position of one of the {n_tensors} tensors, got {tensor}"
+    return mended(rule, "positions count from 0")
+
+
+def _broken_rarities(row: GraphOperation) -> Iterator[Break]:
+    """Yield the broken rules of fields that few operations have."""
+    for k, pair in enumerate(row.may_overwrite):
+        for one, name, tensors in zip(pair, ("out", "in"), (row.outputs, row.inputs), strict=True):
+            if one >= len(tensors):
+                yield ("may_overwrite", k), f"must name one of the {len(tensors)} tensors of {name}, got {one}"
+    for field, name, tensors in (("in_shapes", "in", row.inputs), ("out_shapes", "out", row.outputs)):
+        shapes: tuple[object, ...] = getattr(row, field)
+        if shapes and len(shapes) != len(tensors):
+            yield (field,), f"must be empty, or one for each of the {len(tensors)} tensors of {name}, got {len(shapes)}"
+    if row.alternatives and row.regions:
+        yield ("alternatives",), f"must be empty for an operation with regions, got {len(row.alternatives)}"
+    around = {*row.inputs, *row.outputs}
+    for k, region in enumerate(row.regions):
+        for j, (inside, outside) in enumerate(region.outer):
+            where = ("regions", k, "outer", j)
+            if inside >= len(region.graph.size):
+                yield where, f"must begin with one of the {len(region.graph.size)} tensors inside, got {inside}"
+            if outside not in around:
+                yield where, f"must end with a tensor that the operation reads or makes, got {outside}"
+
+
+Region.model_rebuild()
+
+
+def graph_from(value: object) -> OperationGraph:
+    """Validate a parsed graph; raises OperationsError."""
+    return OperationGraph.model_validate(value)
+
+
+def read_graph(data: bytes) -> OperationGraph:
+    """Read a graph of operations from JSON; raises FormatError or OperationsError."""
+    return graph_from(parse(data))
+
+
+def write_graph(graph: OperationGraph) -> bytes:
+    """Write a graph as JSON without absent and default values, but with its format."""
+    fields = graph.model_dump(by_alias=True, exclude_defaults=True)
+    return to_json({"format": FORMAT, **fields}) + b"\n"

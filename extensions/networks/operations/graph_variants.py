@@ -1,0 +1,77 @@
+"""Variants of graphs: the same operations with other options than on reading."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from memplan.extensions.networks.operations.graph import GraphOperation, OperationGraph, Pair
+from memplan.extensions.networks.operations.graph_facts import OVERWRITING, bits_of
+from memplan.planner.errors import OperationsError
+
+
+def replaced(graph: OperationGraph, **fields: Any) -> OperationGraph:
+    """Return a graph with other fields, checked anew; raises OperationsError."""
+    graph_fields = {name: getattr(graph, name) for name in OperationGraph.model_fields}
+    return OperationGraph(**{**graph_fields, **fields})
+
+
+def with_resident_counted(graph: OperationGraph) -> OperationGraph:
+    """Return a graph whose resident tensors count, as for weights that are copied to the working memory."""
+    if not graph.resident:
+        return graph
+    inputs = tuple(dict.fromkeys((*graph.given, *graph.resident)))
+    results = tuple(dict.fromkeys((*graph.kept, *graph.resident)))
+    return replaced(graph, given=inputs, kept=results, resident=())
+
+
+def with_overwriting(graph: OperationGraph) -> OperationGraph:
+    """Return a graph in which element-wise operations may write their output over an input.
+
+    Both must have the same shape and elements of the same size, as far as the graph says them, and the same bytes. What
+    runs the operations must be able to do that.
+    """
+    ops = tuple(
+        row.model_copy(update={"may_overwrite": tuple(dict.fromkeys((*row.may_overwrite, *_pairs(graph, row))))})
+        if row.kind in OVERWRITING
+        else row
+        for row in graph.ops
+    )
+    return replaced(graph, ops=ops)
+
+
+def in_ways(graph: OperationGraph, ways: Sequence[int]) -> OperationGraph:
+    """Return the graph with each operation fixed to one way: 0 is its own, k its alternative k.
+
+    Raises OperationsError for ways that the operations do not have.
+    """
+    if len(ways) != len(graph.ops) or any(
+        not 0 <= way <= len(row.alternatives) for way, row in zip(ways, graph.ops, strict=True)
+    ):
+        raise OperationsError("alternatives: must name a way of each operation, from 0 to the number of its others")
+    return replaced(graph, ops=tuple(_in_way(row, way) for row, way in zip(graph.ops, ways, strict=True)))
+
+
+def _in_way(row: GraphOperation, way: int) -> GraphOperation:
+    if not row.alternatives:
+        return row
+    chosen = row.alternatives[way - 1] if way else row
+    cost = row.cost if chosen.cost is None else chosen.cost
+    return row.model_copy(update={"work": chosen.work, "cost": cost, "alternatives": ()})
+
+
+def _pairs(graph: OperationGraph, row: GraphOperation) -> Iterator[Pair]:
+    if len(row.outputs) != 1 or row.in_shapes or row.out_shapes:
+        return
+    apart = {*graph.resident, *graph.kept}
+    for j, tensor in enumerate(row.inputs):
+        made = row.outputs[0]
+        if tensor != made and tensor not in apart and _form(graph, tensor) == _form(graph, made):
+            yield 0, j
+
+
+def _form(graph: OperationGraph, tensor: int) -> tuple[int, object, object]:
+    if not graph.tensors:
+        return graph.size[tensor], None, None
+    facts = graph.tensors[tensor]
+    return graph.size[tensor], facts.shape, facts.dtype and bits_of(facts.dtype)

@@ -1,0 +1,290 @@
+"""Operations: functions of ordered statements, from which lifetimes follow. The wire format itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from graphlib import CycleError, TopologicalSorter
+from math import prod
+from typing import Annotated, Literal
+
+from pydantic import Field, ValidationError, WrapValidator, model_validator
+
+from memplan.extensions.networks.operations.graph_facts import Shape, bits_of
+from memplan.extensions.networks.operations.statements import (
+    Alloc,
+    Body,
+    Call,
+    Free,
+    Names,
+    SomeNames,
+    every_statement,
+    named_buffers,
+    without_tuples,
+)
+from memplan.planner.errors import (
+    MAX_SHOWN,
+    ONE_OF_THEM,
+    Break,
+    Location,
+    OperationsError,
+    broken,
+    buffer_named,
+    named_once,
+    sentences,
+    shown,
+    unique,
+)
+from memplan.planner.model.columns import repeated
+from memplan.planner.model.parts import entries_in_parts, in_parts
+from memplan.planner.model.problem import Objective, Pool
+from memplan.planner.model.rows import MAX_BYTES, Alignment, Bytes, Name, PoolNames, WireValue
+
+OrderStatus = Literal["final", "tentative"]
+_MOST_NAMES, _MOST_FIELDS = 1_000_000, 1_000
+"""The most buffers that the statements of a function name, and the most in a tuple, since nested tuples grow fast."""
+
+
+class DeclaredBuffer(WireValue):
+    """A buffer of a function: its bytes, as `size` or as `dtype` and `shape`, and where it may live.
+
+    An alias is a view of another buffer. A persistent buffer keeps its content for as long as the program runs.
+    """
+
+    id: Name
+    size: Bytes | None = None
+    dtype: Name | None = None
+    shape: Shape | None = None
+    alignment: Alignment = 1
+    pools: PoolNames | None = None
+    alias_of: Name | None = None
+    alias_offset: Bytes = 0
+    persistent: bool = False
+
+    @model_validator(mode="after")
+    def _has_bytes(self) -> DeclaredBuffer:
+        if self.size is not None and (self.dtype is not None or self.shape is not None):
+            broken((("size",), "must not be given beside dtype and shape"), way=ONE_OF_THEM)
+        if self.size is None and (self.dtype is None or self.shape is None):
+            broken((("size",), "is required where dtype and shape are not both given"))
+        if self.dtype is not None and bits_of(self.dtype) is None:
+            broken((("dtype",), f"must be a type such as int8, float32, int4 or float32x4, got {shown(self.dtype)}"))
+        if self.bytes > MAX_BYTES:
+            broken((("shape",), f"must take at most {MAX_BYTES} bytes, got {self.bytes}"))
+        if self.alias_offset and self.alias_of is None:
+            broken((("alias_offset",), "must not be given without alias_of"))
+        if self.alias_of is not None and self.persistent:
+            rule = "must not be given beside alias_of: what the alias lies in says it"
+            broken((("persistent",), rule), way=ONE_OF_THEM)
+        return self
+
+    @cached_property
+    def bytes(self) -> int:
+        """The size: elements of less than a byte are packed, but a bool takes a byte."""
+        if self.size is not None:
+            return self.size
+        return (prod(self.shape or ()) * (bits_of(self.dtype or "") or 0) + 7) // 8
+
+
+class Function(WireValue):
+    """A function: its buffers and its statements, in order. Params and results belong to the caller.
+
+    A tuple is a name for several buffers, or tuples before it: it stands for them among inputs, outputs and results,
+    and takes no bytes. `name[k]` is one of its buffers.
+    """
+
+    params: Names = ()
+    results: Names = ()
+    constants: Names = ()
+    buffers: Annotated[tuple[DeclaredBuffer, ...], WrapValidator(in_parts)] = ()
+    body: Body = ()
+    tuples: Annotated[dict[Name, SomeNames], WrapValidator(entries_in_parts)] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _names_what_exists(self) -> Function:
+        if self.tuples:
+            fields = self._fields
+            names = (name for _, each in every_statement(self.body, ()) for _, _, name in named_buffers(each))
+            if sum(len(fields.get(name, (name,))) for name in names) > _MOST_NAMES:
+                broken((("body",), f"must name at most {_MOST_NAMES} buffers where tuples stand for theirs"))
+            for field, spread in (
+                ("results", tuple(dict.fromkeys(each for name in self.results for each in fields.get(name, (name,))))),
+                ("body", tuple(without_tuples(statement, fields) for statement in self.body)),
+            ):
+                object.__setattr__(self, field, spread)
+        breaks = [*self._broken_buffers(), *self._broken_lists(), *self._broken_statements()]
+        if breaks:
+            broken(*breaks[: MAX_SHOWN + 1])
+        return self
+
+    @cached_property
+    def declared(self) -> dict[str, DeclaredBuffer]:
+        """Maps a buffer's id to its declaration."""
+        return {buffer.id: buffer for buffer in self.buffers}
+
+    def fields_of(self, name: str) -> tuple[str, ...]:
+        """Return the buffers that a name stands for: the fields of a tuple, or the buffer itself."""
+        return self._fields.get(name, (name,))
+
+    @cached_property
+    def _fields(self) -> dict[str, tuple[str, ...]]:
+        fields: dict[str, tuple[str, ...]] = {row.id: (row.id,) for row in self.buffers}
+        for name, parts in self.tuples.items():
+            if name in self.declared:
+                broken((("tuples", name), "must not be the id of a buffer"))
+            for k, part in enumerate(parts):
+                if part not in fields:
+                    broken((("tuples", name, k), buffer_named(part, "must be the id of a buffer or a tuple before it")))
+            if sum(len(fields[part]) for part in parts) > _MOST_FIELDS:
+                broken((("tuples", name), f"must be of at most {_MOST_FIELDS} buffers"))
+            fields[name] = spread = tuple(each for part in parts for each in fields[part])
+            for k, each in enumerate(spread):
+                fields.setdefault(f"{name}[{k}]", (each,))
+        return fields
+
+    @cached_property
+    def temporaries(self) -> tuple[str, ...]:
+        """The buffers of the function itself: no parameters, results, constants or aliases."""
+        others = {*self.params, *self.results, *self.constants}
+        return tuple(row.id for row in self.buffers if row.id not in others and row.alias_of is None)
+
+    def _broken_buffers(self) -> Iterator[Break]:
+        for first, i in repeated([row.id for row in self.buffers]):
+            yield ("buffers", i, "id"), unique(shown(self.buffers[i].id), f"at buffers[{first}]")
+        for i, row in enumerate(self.buffers):
+            if row.alias_of is None:
+                continue
+            inside = self.declared.get(row.alias_of)
+            end = row.alias_offset + row.bytes
+            if inside is None:
+                yield ("buffers", i, "alias_of"), buffer_named(row.alias_of)
+            elif inside.alias_of is not None:
+                yield ("buffers", i, "alias_of"), f"must name a buffer that is no alias, got {shown(row.alias_of)}"
+            elif end > inside.bytes:
+                rule = f"must end inside {shown(row.alias_of)} ({inside.bytes} bytes), got an end at {end}"
+                yield ("buffers", i, "alias_offset"), rule
+
+    def _broken_lists(self) -> Iterator[Break]:
+        for field in ("params", "results", "constants"):
+            names: tuple[str, ...] = getattr(self, field)
+            for first, k in repeated(names):
+                yield (field, k), named_once(shown(names[k]), f"{field}[{first}]")
+            for k, name in enumerate(names):
+                if name not in self.declared:
+                    yield (field, k), buffer_named(name)
+                elif field != "results" and self.declared[name].alias_of is not None:
+                    yield (field, k), f"must not be an alias, got {shown(name)}"
+                elif field == "constants" and name in (*self.params, *self.results):
+                    yield (field, k), f"must be neither a param nor a result, got {shown(name)}"
+
+    def _broken_statements(self) -> Iterator[Break]:
+        own, constants = set(self.temporaries), set(self.constants)
+        for where, statement in every_statement(self.body, ("body",)):
+            for field, k, name in named_buffers(statement):
+                if name not in self.declared:
+                    yield (*where, field, k), buffer_named(name, "must be the id of a buffer of the function")
+                elif field == "outputs" and name in constants:
+                    yield (*where, field, k), f"must not be a constant, got {shown(name)}"
+                elif field not in ("inputs", "outputs") and name not in own:
+                    rule = "must be the function's own: no param, result, constant or alias"
+                    yield (*where, field, k), f"{rule}, got {shown(name)}"
+                elif isinstance(statement, (Alloc, Free)) and self.declared[name].persistent:
+                    yield (*where, field, k), f"must not be persistent, got {shown(name)}"
+
+
+class Operations(WireValue):
+    """A program: functions, of which `entry` is run, and the pools that its buffers are to be placed in."""
+
+    format: Literal["memplan-operations/1"] | None = None
+    name: str | None = None
+    entry: Name = "main"
+    order: OrderStatus = "final"
+    functions: Annotated[dict[Name, Function], WrapValidator(entries_in_parts)]
+    pools: Annotated[tuple[Pool, ...], WrapValidator(in_parts), Field(min_length=1)] = (Pool(),)
+    objective: Objective = "peak"
+
+    @model_validator(mode="after")
+    def _calls_what_exists(self) -> Operations:
+        breaks = [*self._broken_names()]
+        for name, function in self.functions.items():
+            for where, statement in every_statement(function.body, ("functions", name, "body")):
+                if isinstance(statement, Call):
+                    breaks += self._broken_call(where, function, statement)
+        breaks += [] if breaks else self._cycles()
+        if breaks:
+            broken(*breaks[: MAX_SHOWN + 1])
+        return self
+
+    def _broken_names(self) -> Iterator[Break]:
+        if self.entry not in self.functions:
+            some = ", ".join(map(shown, [*self.functions][:3]))
+            yield ("entry",), f"must name a function{f' ({some})' if some else ''}, got {shown(self.entry)}"
+        names = {pool.name for pool in self.pools}
+        for first, k in repeated([pool.name for pool in self.pools]):
+            yield ("pools", k, "name"), unique(shown(self.pools[k].name), f"at pools[{first}]")
+        for name, function in self.functions.items():
+            for i, row in enumerate(function.buffers):
+                for k, pool in enumerate(row.pools or ()):
+                    if pool not in names:
+                        place = ("functions", name, "buffers", i, "pools", k)
+                        yield place, f"must name a pool of the operations, got {shown(pool)}"
+
+    def _broken_call(self, where: Location, caller: Function, call: Call) -> Iterator[Break]:
+        callee = self.functions.get(call.call)
+        if callee is None:
+            yield (*where, "call"), f"must name a function, got {shown(call.call)}"
+            return
+        bindings: dict[str, str] = {}
+        for field, formals, actuals in (
+            ("inputs", callee.params, call.inputs),
+            ("outputs", callee.results, call.outputs),
+        ):
+            if len(formals) != len(actuals):
+                what = "params" if field == "inputs" else "results"
+                rule = f"must be as many as the {what} of {shown(call.call)} ({len(formals)}), got {len(actuals)}"
+                yield (*where, field), rule
+            for k, (formal, actual) in enumerate(zip(formals, actuals, strict=False)):
+                wanted = callee.declared[formal]
+                if bindings.setdefault(formal, actual) != actual:
+                    rule = f"must be {shown(bindings[formal])}, as {shown(call.call)} returns that param"
+                    yield (*where, field, k), f"{rule}, got {shown(actual)}"
+                elif wanted.alias_of is not None or wanted.persistent:
+                    rule = f"must not stand for an alias or a persistent buffer of {shown(call.call)}"
+                    yield (*where, field, k), f"{rule}, got {shown(formal)}"
+                elif actual in caller.declared and caller.declared[actual].bytes < wanted.bytes:
+                    rule = f"must have the bytes that {shown(call.call)} wants for {shown(formal)} ({wanted.bytes})"
+                    yield (*where, field, k), f"{rule}, got {caller.declared[actual].bytes}"
+
+    def _cycles(self) -> list[Break]:
+        """Return a sentence about a cycle of calls, if there is one; memory is planned for calls that end."""
+        called = {name: [callee for _, callee in self.calls(name)] for name in self.functions}
+        try:
+            TopologicalSorter(called).prepare()
+        except CycleError as error:
+            # What is called comes first there, and the first function again in the end.
+            cycle: list[str] = error.args[1][:0:-1]
+            first = min(range(len(cycle)), key=lambda k: list(called).index(cycle[k]))
+            names = [*cycle[first:], *cycle[: first + 1]]
+            where = next(where for where, callee in self.calls(names[-2]) if callee == names[-1])
+            return [((*where, "call"), f"must not lead back to itself, got {' -> '.join(names)}")]
+        return []
+
+    @cached_property
+    def callees(self) -> dict[str, tuple[str, ...]]:
+        """Maps each function to the functions that it calls, with repetition; callees come before callers."""
+        callees = {name: tuple(callee for _, callee in self.calls(name)) for name in self.functions}
+        return {name: callees[name] for name in TopologicalSorter(callees).static_order()}
+
+    def calls(self, name: str) -> Iterator[tuple[Location, str]]:
+        """Yield the location and the callee of each call in a function."""
+        for where, statement in every_statement(self.functions[name].body, ("functions", name, "body")):
+            if isinstance(statement, Call):
+                yield where, statement.call
+
+
+def operations_from(value: object) -> Operations:
+    """Validate parsed operations; raises OperationsError."""
+    try:
+        return Operations.model_validate(value)
+    except ValidationError as error:
+        raise OperationsError(*sentences(error, fields=Operations.model_fields)) from error

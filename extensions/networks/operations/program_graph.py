@@ -1,0 +1,89 @@
+"""The graph of operations of a program, for changing the order of its statements.
+
+Views are not operations: what reads a view reads the buffer that it lies in. Branches, loops and calls are operations
+with regions. A buffer counts from the first operation that touches it to the last, as lifetimes by usage do; the scopes
+that `alloc` and `free` say are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from memplan.extensions.networks.operations.graph import OperationGraph
+from memplan.extensions.networks.operations.graph_draft import DrawnProgram, GraphDraft
+from memplan.extensions.networks.operations.graph_facts import ProgramFacts
+from memplan.extensions.networks.operations.operations import Operations
+from memplan.extensions.networks.operations.order_check import peak_of
+from memplan.extensions.networks.operations.statements import Alloc, Branches, Free, Operation, Repetition, Statement
+
+
+@dataclass(frozen=True)
+class ProgramGraph:
+    """A graph of operations and the program that it comes from.
+
+    `statements` has, for each operation, the positions of its statements in the entry's body (none for `given`, which
+    stands for the caller); `buffers` are the ids of the tensors.
+    """
+
+    graph: OperationGraph
+    program: Operations
+    statements: tuple[tuple[int, ...], ...]
+    buffers: tuple[str, ...]
+
+    def reordered(self, order: Sequence[int]) -> Operations:
+        """Return the program with its operations in an order, which must be one of the graph; raises OperationsError.
+
+        Branches and loops keep their order inside; `alloc` and `free` of the entry are left out.
+        """
+        peak_of(self.graph, order)
+        entry = self.program.functions[self.program.entry]
+        body = tuple(entry.body[k] for operation in order for k in self.statements[operation])
+        functions = {**self.program.functions, self.program.entry: entry.model_copy(update={"body": body})}
+        return self.program.model_copy(update={"functions": functions})
+
+
+def program_graph(operations: Operations, facts: ProgramFacts | None = None) -> ProgramGraph:
+    """Return the graph of a program; raises OperationsError for too many operations or too deep nesting.
+
+    Constants are resident; state that is persistent is alive all the time, and counts.
+    """
+    entry = operations.functions[operations.entry]
+    program = DrawnProgram(operations, facts or ProgramFacts())
+    groups = list(program.groups([((k,), statement) for k, statement in enumerate(entry.body)]))
+    state = {row.id for row in entry.buffers if row.persistent}
+    counted = {row.id for row in entry.buffers if row.alias_of is None}.difference(entry.constants)
+    inputs, results = {*entry.params, *state}, {*entry.results, *state}
+    draft = GraphDraft(program, operations.entry, groups, counted, inputs, results)
+    if unread := [name for name in entry.params if name not in draft.touching and name not in results]:
+        # What the caller gives is there before the first operation, though none reads it.
+        groups.insert(0, [((), Operation(op="given", inputs=tuple(unread), outputs=()))])
+        draft = GraphDraft(program, operations.entry, groups, counted, inputs, results)
+    for root in (*entry.params, *sorted(state)):
+        draft.number_of(root)
+    graph = draft.graph(operations.name, program.uses.state_of_calls())
+    statements = tuple(tuple(int(where[0]) for where, _ in group if where) for group in groups)
+    return ProgramGraph(graph, operations, statements, tuple(draft.number))
+
+
+def without_scopes(operations: Operations) -> Operations:
+    """Return a program without `alloc` and `free`, which depend on the given order."""
+    functions = {
+        name: function.model_copy(update={"body": _unscoped(function.body)})
+        for name, function in operations.functions.items()
+    }
+    return operations.model_copy(update={"functions": functions})
+
+
+def _unscoped(body: tuple[Statement, ...]) -> tuple[Statement, ...]:
+    statements: list[Statement] = []
+    for row in body:
+        if isinstance(row, Repetition):
+            statements.append(row.model_copy(update={"loop": _unscoped(row.loop)}))
+        elif isinstance(row, Branches):
+            statements.append(row.model_copy(update={"branches": tuple(map(_unscoped, row.branches))}))
+        elif isinstance(row, Operation) and row.body:
+            statements.append(row.model_copy(update={"body": _unscoped(row.body)}))
+        elif not isinstance(row, Alloc | Free):
+            statements.append(row)
+    return tuple(statements)

@@ -1,0 +1,132 @@
+"""The buffers that statements read, write, or use as scratch, including the statements inside of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from memplan.extensions.networks.operations.operations import Operations
+from memplan.extensions.networks.operations.statements import (
+    Branches,
+    Call,
+    Operation,
+    Repetition,
+    Statement,
+    every_statement,
+)
+from memplan.planner.errors import Location
+
+Placed = tuple[Location, Statement]
+"""A statement and its location."""
+FirstAccess = tuple[bool, bool]
+"""For a buffer: whether it may be read before it is written, and whether it surely is written."""
+
+
+@dataclass
+class StatementUses:
+    """The buffers that statements touch, in the order in which they are named; a view counts as its buffer."""
+
+    reads: dict[str, None] = field(default_factory=dict)
+    writes: dict[str, None] = field(default_factory=dict)
+    scratch: dict[str, None] = field(default_factory=dict)
+
+    @property
+    def all(self) -> dict[str, None]:
+        """The touched buffers, whatever the kind of use."""
+        return {**self.reads, **self.writes, **self.scratch}
+
+
+class FunctionUses:
+    """The uses in each function of a program."""
+
+    def __init__(self, program: Operations) -> None:
+        self.program = program
+        self.root = {
+            name: {row.id: row.alias_of or row.id for row in function.buffers}
+            for name, function in program.functions.items()
+        }
+        self._is_whole = {
+            name: {row.id: row.bytes == function.declared[row.alias_of or row.id].bytes for row in function.buffers}
+            for name, function in program.functions.items()
+        }
+        self._written: dict[str, frozenset[str]] = {}
+        self._with_effects: set[str] = set()
+        for name in program.callees:
+            body: list[Placed] = [((k,), statement) for k, statement in enumerate(program.functions[name].body)]
+            self._written[name] = frozenset(self.of(name, body).writes)
+            if self.has_effects(body):
+                self._with_effects.add(name)
+
+    def of(self, function: str, body: Sequence[Placed]) -> StatementUses:
+        """Return the buffers touched by statements of a function, including nested ones."""
+        root = self.root[function]
+        uses = StatementUses()
+        for where, outer in body:
+            for _, statement in every_statement((outer,), where):
+                if isinstance(statement, Operation):
+                    uses.scratch.update((root[name], None) for name in statement.temporaries)
+                if isinstance(statement, Operation | Call | Branches):
+                    uses.reads.update((root[name], None) for name in statement.inputs)
+                if isinstance(statement, Operation | Call):
+                    uses.writes.update((root[name], None) for name in statement.outputs)
+                if isinstance(statement, Call):
+                    uses.writes.update((root[name], None) for name in self._changed(statement))
+        return uses
+
+    def has_effects(self, body: Sequence[Placed]) -> bool:
+        """Return True if a statement or one inside of it has effects."""
+        return any(
+            statement.call in self._with_effects if isinstance(statement, Call) else statement.has_effects
+            for where, outer in body
+            for _, statement in every_statement((outer,), where)
+            if isinstance(statement, Operation | Call)
+        )
+
+    def crosses(self, function: str, body: Sequence[Statement], buffer: str) -> bool:
+        """Return True if an iteration of a loop with this body may read a value left in a buffer by an earlier one."""
+        return self._first_access(function, body, buffer)[0]
+
+    def state_of_calls(self) -> int:
+        """Return the bytes of persistent buffers of all functions but the entry, once for each call."""
+        times = dict.fromkeys(self.program.functions, 0)
+        times[self.program.entry] = 1
+        for name, callees in reversed(self.program.callees.items()):
+            for callee in callees:
+                times[callee] += times[name]
+        return sum(
+            times[name] * sum(row.bytes for row in function.buffers if row.persistent)
+            for name, function in self.program.functions.items()
+            if name != self.program.entry
+        )
+
+    def _changed(self, call: Call) -> list[str]:
+        formals = self.program.functions[call.call].params
+        return [
+            actual for formal, actual in zip(formals, call.inputs, strict=True) if formal in self._written[call.call]
+        ]
+
+    def _first_access(self, function: str, body: Sequence[Statement], buffer: str) -> FirstAccess:
+        for statement in body:
+            may_read, surely_written = self._first_in(function, statement, buffer)
+            if may_read or surely_written:
+                return may_read, surely_written
+        return False, False
+
+    def _first_in(self, function: str, statement: Statement, buffer: str) -> FirstAccess:
+        root, is_whole = self.root[function], self._is_whole[function]
+        if isinstance(statement, Repetition):
+            may_read, surely_written = self._first_access(function, statement.loop, buffer)
+            return may_read, surely_written and statement.trips is not None
+        if not isinstance(statement, Operation | Call | Branches):
+            return False, False
+        if any(root[name] == buffer for name in statement.inputs):
+            return True, False
+        if isinstance(statement, Branches):
+            ways = [self._first_access(function, branch, buffer) for branch in statement.branches]
+            return any(may_read for may_read, _ in ways), all(surely for _, surely in ways)
+        touched = (*statement.outputs, *(statement.temporaries if isinstance(statement, Operation) else ()))
+        if any(root[name] == buffer for name in touched):
+            return False, any(root[name] == buffer and is_whole[name] for name in touched)
+        return (
+            self._first_access(function, statement.body, buffer) if isinstance(statement, Operation) else (False, False)
+        )

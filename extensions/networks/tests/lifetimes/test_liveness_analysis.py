@@ -1,0 +1,269 @@
+"""When buffers are alive: by use, by allocs and frees, and by brute force."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from lab.liveness_agreement import disagreements
+from lab.support.heavy_bodies import statements
+from memplan.extensions.networks.lifetimes import Reading, analyse, problem_of
+from memplan.extensions.networks.lifetimes.expansion import expand
+from memplan.extensions.networks.operations.operations import Operations, operations_from
+from memplan.planner.errors import OperationsError, TimeOverError
+from tests.support.depth import seeds
+from tests.support.programs import Statement, call, choice, function, loop, op, program
+from tests.support.random_programs import random_program
+
+Intervals = tuple[tuple[int, int], ...]
+
+
+def lifetimes(operations: Operations, reading: Reading | None = None) -> dict[int | str, Intervals]:
+    return {row.id: row.intervals for row in problem_of(operations, reading).buffers}
+
+
+F = function(op("p -> t"), op("t -> q"), takes="p", gives="q", p=1, t=5, q=1)
+KEEPS = function(op("state -> state"), state={"size": 4, "persistent": True})
+CASES = {
+    "from the first use to the last": (function(op("-> a"), op("a -> b"), op("b ->"), a=1, b=2), "a 0-2, b 1-3"),
+    "between uses, though written anew": (function(op("-> a"), op("a ->"), op(), op("-> a"), a=1), "a 0-4"),
+    "inputs and outputs": (
+        function(op("x -> a"), op("a -> y"), op(), takes="x unused", gives="y", x=1, a=1, y=1, unused=1),
+        "x -1-1, a 0-2, y 1-4, unused -1-0",
+    ),
+    "returned as it was given": (function(op("x -> x"), takes="x", gives="x", x=8), "x -1-2"),
+    "branches exclude each other": (
+        function(op("-> a"), choice([op("a -> b"), op("b ->")], [op("a -> c"), op("c ->")]), a=1, b=10, c=20),
+        "a 0-2 3-4, b 1-3, c 3-5",
+    ),
+    "behind branches": (function(op("-> a"), choice([op()], [op(), op()], []), op("a ->"), a=1), "a 0-5"),
+    "written in each branch": (
+        function(choice([op(), op("-> a")], [op(), op("-> a")]), op("a ->"), a=1),
+        "a 1-2 3-5",
+    ),
+    "anew in each iteration": (function(loop(op("-> a"), op("a ->"), op()), op(), a=1), "a 0-2"),
+    "across iterations": (function(loop(op(), op("a ->"), op("-> a"), op()), op(), a=1), "a 0-4"),
+    "before a loop": (function(op("-> a"), loop(op(), op("-> a"), op()), op(), a=1), "a 0-4"),
+    "behind a loop": (function(loop(op(), op("-> a"), op()), op("a ->"), a=1), "a 0-4"),
+    "an inner loop that may not run": (function(loop(loop(op("-> a")), op("a ->"), op()), a=1), "a 0-3"),
+    "an inner loop that runs": (function(loop(loop(op("-> a"), trips=2), op("a ->"), op()), a=1), "a 0-2"),
+    "a loop of one trip is no loop": (function(loop(op(), op("a -> a"), op(), trips=1), a=1), "a 1-2"),
+    "an alloc in a loop": (function(loop({"alloc": ["a"]}, op("a -> a"), op()), a=1), "a 1-2"),
+    "calls have buffers of their own": (
+        function(op(), call("f", "x -> a"), choice([call("f", "a -> y")], []), takes="x", gives="y", x=1, a=1, y=1),
+        "x -1-2, a 2-4, y 4-6, 1:f/t 1-3, 2.0.0:f/t 3-5",
+    ),
+    "a call in a loop": (function(loop(op(), call("g"), op())), "0.1:g/t 1-3"),
+    "a persistent buffer": (function(op(), call("keeps"), op()), "1:keeps/state -1-4"),
+    "temporaries of an operation": (
+        function(op("-> a", op(), op(), temporaries="t"), op("a ->"), a=1, t=3),
+        "a 0-3, t 0-2",
+    ),
+}
+
+
+@pytest.mark.parametrize(("main", "expected"), CASES.values(), ids=CASES)
+def test_buffers_are_alive_from_their_first_use_to_their_last(main: dict[str, Any], expected: str) -> None:
+    operations = program(main, f=F, g=function(op("t ->"), op("-> t"), t=1), keeps=KEEPS)
+    said = ", ".join(
+        " ".join([str(name).removeprefix("main/"), *(f"{start}-{end}" for start, end in intervals)])
+        for name, intervals in lifetimes(operations).items()
+    )
+    assert said == expected
+
+
+def test_constants_lie_apart_and_count_once_however_often_their_function_is_called() -> None:
+    main = function(call("f", "x -> a"), call("f", "a -> y"), takes="x", gives="y", x=1, a=1, y=1)
+    f = function(op("p w -> q"), takes="p", gives="q", constants="w", p=1, q=1, w=100)
+    found = analyse(program(main, f=f))
+    assert (found.constants, found.constant_bytes) == (("main/0:f/w",), 100)
+    assert "main/0:f/w" not in found.problem.index
+
+
+def test_an_orphan_is_freed_at_once() -> None:
+    found = analyse(program(function(op("-> a orphan"), op("a ->"), a=4, orphan=9)))
+    assert found.problem.buffers[1].intervals == ((0, 1),)
+    assert found.orphans == ("main/orphan",)
+    assert [(row.buffer, row.where, row.path) for row in found.insert_free] == [
+        ("main/a", "after", "main/1"),
+        ("main/orphan", "after", "main/0"),
+    ]
+
+
+def test_the_temporaries_of_a_call_are_alive_for_their_own_part_or_for_all_of_it() -> None:
+    f = function(op("p -> t"), op("t -> q"), op("-> u"), op("u q -> q"), takes="p", gives="q", p=4, q=4, t=100, u=80)
+    operations = program(function(call("f", "x -> y"), takes="x", gives="y", x=4, y=4), f=f)
+    assert lifetimes(operations) == {
+        "main/x": ((-1, 1),),
+        "main/y": ((1, 5),),
+        "main/0:f/t": ((0, 2),),
+        "main/0:f/u": ((2, 4),),
+    }
+    lifted = Reading(temporaries="lifted")
+    assert lifetimes(operations, lifted) == {
+        "main/x": ((-1, 4),),
+        "main/y": ((0, 5),),
+        "main/0:f/t": ((0, 4),),
+        "main/0:f/u": ((0, 4),),
+    }
+    assert [
+        (row.liveness, row.temporaries, row.live_bytes, row.lost_bytes) for row in analyse(operations).readings
+    ] == [
+        ("usage", "nested", 104, 0),
+        ("scope", "nested", 188, 84),
+        ("usage", "lifted", 188, 84),
+        ("scope", "lifted", 188, 84),
+    ]
+
+
+def test_a_view_of_an_argument_is_one_of_the_callers_buffer() -> None:
+    f = function(op("v ->"), takes="p", p=8, v={"size": 4, "alias_of": "p", "alias_offset": 4})
+    main = function(call("f", "w ->"), a=16, w={"size": 8, "alias_of": "a", "alias_offset": 8})
+    found = problem_of(program(main, f=f)).buffers
+    assert [(row.id, row.alias_of, row.alias_offset) for row in found] == [
+        ("main/a", None, None),
+        ("main/w", "main/a", 8),
+        ("main/0:f/v", "main/a", 12),
+    ]
+
+
+def test_an_argument_has_the_alignment_and_a_pool_of_its_function() -> None:
+    raw: dict[str, Any] = {
+        "pools": [{"name": "tcm"}, {"name": "sram"}, {"name": "dram"}],
+        "functions": {
+            "main": function(call("f", "a ->"), a={"size": 8, "alignment": 6, "pools": ["dram", "sram"]}),
+            "f": function(op("p ->"), takes="p", p={"size": 8, "alignment": 4, "pools": ["tcm", "sram"]}),
+        },
+    }
+    (row,) = problem_of(operations_from(raw)).buffers
+    assert (row.alignment, row.pools) == (12, ("sram",))
+    raw["functions"]["f"]["buffers"][0]["pools"] = ["tcm"]
+    with pytest.raises(OperationsError) as caught:
+        problem_of(operations_from(raw))
+    assert caught.value.sentences == ('main/a: must be in a pool where main/0:f may have "p" (tcm), got dram, sram',)
+
+
+def test_two_buffers_that_would_have_one_name_are_an_error() -> None:
+    main = function(call("f"), op("-> 0:f/t"))
+    main["buffers"] = [{"id": "0:f/t", "size": 1}]
+    with pytest.raises(OperationsError, match=r"main/0:f/t: must be the name of one buffer only"):
+        analyse(program(main, f=function(op("-> t"), t=1)))
+
+
+def test_no_program_expands_without_end() -> None:
+    doubling = {f"f{k}": function(call(f"f{k + 1}"), call(f"f{k + 1}")) for k in range(60)} | {"f60": function(op())}
+    with pytest.raises(
+        OperationsError, match=r"^functions: must be at most 1000000 statements and buffers, once every"
+    ):
+        analyse(program(function(call("f0")), **doubling))
+    chain = {f"f{k}": function(call(f"f{k + 1}"), op("-> t"), t=1) for k in range(300)} | {"f300": function(op())}
+    assert len(problem_of(program(function(call("f0")), **chain)).buffers) == 300
+    with pytest.raises(OperationsError, match="must call each other less deeply"):
+        expand(program(function(call("f0")), **chain), most=5000)
+
+
+def test_nested_branches_and_loops_are_accepted_up_to_a_depth_of_one_hundred() -> None:
+    def nested(depth: int) -> Operations:
+        functions = {f"f{k}": function(loop(call(f"f{k + 1}"))) for k in range(depth)}
+        return program(function(call("f0")), **functions, **{f"f{depth}": function(op("-> t"), t=1)})
+
+    assert len(problem_of(nested(100)).buffers) == 1
+    with pytest.raises(OperationsError, match=r"must not lie in more than 100 branches and loops, calls included$"):
+        problem_of(nested(101))
+
+
+ALLOC, FREE = {"alloc": ["a"]}, {"free": ["a"]}
+BY_SCOPE = Reading(liveness="scope")
+
+
+def scope(*body: Statement, **others: Statement) -> tuple[tuple[int, int], ...]:
+    (row,) = problem_of(program(function(*body, a=1), **others), BY_SCOPE).buffers
+    return row.intervals
+
+
+@pytest.mark.parametrize(
+    ("body", "intervals"),
+    [
+        ([op(), ALLOC, op(), op("-> a"), op(), FREE, op()], ((1, 5),)),
+        # Never allocated, it is there for the whole program; without a free, to the end of the block.
+        ([op(), op("-> a"), op()], ((0, 3),)),
+        ([op(), choice([ALLOC, op("-> a"), op()], [op()]), op()], ((1, 4),)),
+        ([op(), op("->", ALLOC, op("-> a"), op()), op()], ((1, 4),)),
+        ([op(), loop(ALLOC, op("-> a"), op()), op()], ((1, 4),)),
+        # Each branch may free; what one frees is held by the other to the end.
+        ([ALLOC, op("-> a"), choice([FREE, op()], [op("a ->"), FREE]), op()], ((0, 2), (4, 5))),
+        ([ALLOC, op("-> a"), choice([FREE], []), op()], ((0, 2), (3, 4))),
+        ([ALLOC, op("-> a"), FREE, op(), ALLOC, op("-> a"), FREE], ((0, 2), (4, 6))),
+    ],
+)
+def test_a_scope_goes_from_alloc_to_free(body: list[Statement], intervals: tuple[tuple[int, int], ...]) -> None:
+    assert scope(*body) == intervals
+
+
+WRONG = [
+    ("a use before", [op("-> a"), ALLOC], "must be allocated where it is used, got main/0"),
+    ("a use behind", [ALLOC, FREE, op("-> a")], "must be allocated where it is used, got main/2"),
+    ("a second alloc", [ALLOC, ALLOC, op("-> a")], "must be free where it is allocated, got main/1"),
+    ("a second free", [ALLOC, op("-> a"), FREE, FREE], "must be allocated where it is freed, got main/3"),
+    ("a free without alloc", [FREE, op("-> a")], "must be allocated where it is freed, got main/0"),
+    (
+        "an alloc in one branch only",
+        [choice([ALLOC], []), op("-> a")],
+        "must be allocated where it is used, got main/1",
+    ),
+    (
+        "a free in one branch only",
+        [ALLOC, choice([FREE], []), op("-> a")],
+        "must be allocated where it is used, got main/2",
+    ),
+    (
+        "a free in the next iteration",
+        [ALLOC, loop(op("-> a"), FREE)],
+        "must be allocated and freed in the same iteration, got main/1",
+    ),
+    (
+        "an end inside of an operation that needs it",
+        [ALLOC, op("-> a", op(), FREE)],
+        "must be allocated where it is used, got main/1",
+    ),
+]
+
+
+@pytest.mark.parametrize(("body", "rule"), [case[1:] for case in WRONG], ids=[case[0] for case in WRONG])
+@pytest.mark.parametrize("reading", [Reading(), BY_SCOPE], ids=["usage", "scope"])
+def test_uses_outside_of_scopes_are_errors_however_lifetimes_are_read(
+    body: list[Statement], rule: str, reading: Reading
+) -> None:
+    with pytest.raises(OperationsError) as caught:
+        problem_of(program(function(*body, a=1)), reading)
+    assert caught.value.sentences == (f"main/a: {rule}",)
+
+
+@pytest.mark.drawn
+@pytest.mark.slow
+def test_the_analysis_and_shadow_execution_agree_with_brute_force() -> None:
+    tally: Counter[str] = Counter()
+    assert [line for seed in seeds(60) for line in disagreements(seed, tally)] == []
+    assert tally["programs"] > 50
+    assert tally["clobbered plans"] > 20
+
+
+@pytest.mark.drawn
+def test_by_usage_and_nested_nothing_is_alive_that_is_not_by_scope_and_lifted() -> None:
+    for seed in seeds(50):
+        try:
+            found = analyse(operations_from(random_program(seed)))
+        except OperationsError:
+            continue
+        assert min(row.lost_bytes for row in found.readings) == 0, seed
+
+
+def test_a_long_analysis_ends_once_time_is_over_and_reports_its_progress() -> None:
+    looks = iter([False, True])
+    with pytest.raises(TimeOverError, match="lifetimes of 10,001 buffers, got 10,001 of them, and no facts about them"):
+        analyse(operations_from(statements(10_000)), None, lambda: next(looks))
+    with pytest.raises(TimeOverError, match="got as far as laying out 10,000 steps"):
+        analyse(operations_from(statements(10_000)), None, lambda: True)
+    assert len(analyse(operations_from(statements(9_999)), None, lambda: True).problem.buffers) == 10_000

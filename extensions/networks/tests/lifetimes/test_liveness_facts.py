@@ -1,0 +1,173 @@
+"""What is known of a program before it is planned, and what its shadow execution catches afterwards."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from memplan.extensions.networks.lifetimes import Analysis, analyse, problem_of
+from memplan.extensions.networks.lifetimes.shadow import Clobber, shadow
+from memplan.extensions.networks.operations.operations import Operations, operations_from
+from memplan.planner.errors import PlanError
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
+from memplan.planner.verify.verifier import verify
+from tests.support.programs import call, choice, function, loop, op, program
+
+F = function(op("p -> t"), op("t -> q"), call("g"), takes="p", gives="q", p=4, q=4, t=60)
+G = function(op("-> u"), op("u -> w"), op("w ->"), u=30, w=20)
+IDLE = function(op("-> t"), t=1)
+MAIN = function(call("f", "x -> a"), op("a -> y", name="relu"), takes="x", gives="y", x=4, a=4, y=4)
+
+
+def facts() -> Analysis:
+    return analyse(program(MAIN, f=F, g=G, idle=IDLE))
+
+
+def test_each_step_has_its_path_its_operation_and_its_live_bytes() -> None:
+    assert [(step.time, step.path, step.label, step.live_bytes) for step in facts().steps] == [
+        (0, "main/0:f/0", "op", 64),
+        (1, "main/0:f/1", "op", 64),
+        (2, "main/0:f/2:g/0", "op", 34),
+        (3, "main/0:f/2:g/1", "op", 54),
+        (4, "main/0:f/2:g/2", "op", 24),
+        (5, "main/1", "relu", 8),
+    ]
+
+
+def test_each_function_reports_its_need_including_all_calls() -> None:
+    assert [(row.name, row.calls, row.temporaries, row.live_bytes) for row in facts().functions] == [
+        ("main", 1, 1, 64),
+        ("f", 1, 1, 60),
+        ("g", 1, 2, 50),
+        ("idle", 0, 1, None),
+    ]
+
+
+def test_functions_with_no_one_and_several_temporaries_are_counted() -> None:
+    main = function(call("none"), call("one"), call("many"), call("one"), a=1)
+    counts = analyse(
+        program(main, none=function(op()), one=function(op("-> t"), t=1), many=function(op("-> t u"), t=1, u=1))
+    ).temporaries
+    assert (counts.none, counts.one, counts.many) == (1, 1, 1)
+
+
+def test_frees_follow_the_last_use_on_every_way() -> None:
+    main = function(
+        op("-> a b c"), choice([op("a ->"), call("f", "b ->")], []), loop(op("-> d"), op("d c ->")), a=1, b=1, c=1, d=1
+    )
+    found = analyse(program(main, f=function(op("p ->"), op(), takes="p", p=1)))
+    assert [(row.buffer, row.where, row.path) for row in found.insert_free] == [
+        ("main/a", "after", "main/1.0.0"),
+        ("main/a", "start-of", "main/1.1"),
+        ("main/b", "after", "main/1.0.1:f/0"),
+        ("main/b", "start-of", "main/1.1"),
+        ("main/c", "after", "main/2"),
+        ("main/d", "after", "main/2.1"),
+    ]
+
+
+def test_a_possible_read_before_the_first_write_is_a_warning() -> None:
+    main = function(choice([op("-> a")], []), op("a -> y"), gives="y z", a=1, y=1, z=1)
+    assert [(row.rule, row.message) for row in analyse(program(main)).warnings] == [
+        ("read-before-written", 'buffer "main/a": may be read before it is written'),
+        ("read-before-written", 'buffer "main/z": may be read before it is written'),
+    ]
+
+
+def test_a_buffer_written_in_parts_by_nested_loops_is_no_warning() -> None:
+    nest = {"loop": [{"loop": [op("x y -> y")], "trips": 4}], "trips": 4}
+    analysed = analyse(program(function(nest, op("y -> z"), takes="x", gives="z", x=64, y=64, z=64)))
+    assert analysed.warnings == ()
+    halves: dict[str, Any] = {
+        "low": {"size": 4, "alias_of": "y"},
+        "high": {"size": 4, "alias_of": "y", "alias_offset": 4},
+    }
+    assert (
+        analyse(program(function(op("-> low"), op("-> high"), op("y -> z"), gives="z", y=8, z=1, **halves))).warnings
+        == ()
+    )
+    never = function({"loop": [op("x y -> y")]}, op("y -> z"), takes="x", gives="z", x=1, y=1, z=1)
+    assert [row.buffers for row in analyse(program(never)).warnings] == [("main/y",)]
+
+
+def test_an_order_may_be_tentative_and_some_bytes_are_alive_in_any() -> None:
+    main = function(op("-> a"), op("-> b"), op("a ->"), op("b ->"), a=5, b=6)
+    found = analyse(operations_from({"order": "tentative", "functions": {"main": main}}))
+    assert (found.order, found.workspace.live_bytes, found.workspace.any_order_live_bytes) == ("tentative", 11, 6)
+
+
+def plan(**offsets: int) -> Plan:
+    """Place buffers of main; a double underscore is a slash."""
+    rows = [{"id": f"main/{name.replace('__', '/')}", "pool": "default", "offset": at} for name, at in offsets.items()]
+    return Plan.model_validate({"placements": rows})
+
+
+def clobbered(operations: Operations, placed: Plan) -> set[tuple[str, str]]:
+    return {(found.buffer, found.path) for found in shadow(operations, placed)}
+
+
+CHAIN = program(function(op("-> a"), op("a -> b"), op("a b -> c"), op("c ->"), a=4, b=4, c=4))
+
+
+def test_the_shadow_run_names_the_operation_and_the_bytes_that_it_overwrites() -> None:
+    assert shadow(CHAIN, plan(a=0, b=4, c=8)) == ()
+    assert shadow(CHAIN, plan(a=0, b=4, c=6)) == (Clobber("main/b", "main/2", "main/c", "main/2", "default", (6, 8)),)
+    assert shadow(CHAIN, plan(a=2, b=4, c=8))[0] == Clobber("main/a", "main/1", "main/b", "main/1", "default", (4, 6))
+
+
+def test_a_wrong_lifetime_that_the_verifier_believes_is_caught() -> None:
+    problem = problem_of(CHAIN)
+    rows = [row.model_dump(exclude_none=True) for row in problem.buffers]
+    rows[0]["end"] = 2  # although it is read at 2
+    wrong = Problem.model_validate({"buffers": rows})
+    placed = plan(a=0, b=4, c=0)
+    assert verify(wrong, placed) == ()
+    assert clobbered(CHAIN, placed) == {("main/a", "main/2")}
+
+
+def test_a_value_that_is_lost_in_the_third_iteration_of_a_loop_is_found() -> None:
+    body = loop(choice([op("-> a")], [op("-> b")], [op("a ->")]))
+    assert clobbered(program(function(body, a=4, b=4)), plan(a=0, b=3)) == {("main/a", "main/0.0.2.0")}
+
+
+def test_each_call_starts_with_empty_temporaries() -> None:
+    f = function(op("-> t"), op("t ->"), t=4)
+    main = function(call("f"), op("-> a"), call("f"), op("a ->"), a=4)
+    operations = program(main, f=f)
+    assert shadow(operations, plan(a=0, **{"0:f__t": 0, "2:f__t": 4})) == ()
+    assert clobbered(operations, plan(a=0, **{"0:f__t": 0, "2:f__t": 0})) == {("main/a", "main/3")}
+
+
+def test_a_part_is_lost_only_to_operations_that_write_it() -> None:
+    low, high = ({"size": 4, "alias_of": "a", "alias_offset": at} for at in (0, 4))
+    main = function(
+        op("-> a"), op("-> b"), op("low ->"), op("high ->"), op("-> high"), op("a ->"), a=8, b=2, low=low, high=high
+    )
+    assert clobbered(program(main), plan(a=0, b=6)) == {("main/high", "main/3")}
+
+
+def test_a_persistent_buffer_is_needed_at_the_end() -> None:
+    main = function(op("-> b"), b=4, s={"size": 4, "persistent": True})
+    assert clobbered(program(main), plan(b=0, s=0)) == {("main/s", "main")}
+
+
+def test_arenas_may_be_as_large_as_they_like() -> None:
+    main = function(op("-> a"), op("-> b"), op("a b ->"), a=2**60, b=2**60)
+    assert shadow(program(main), plan(a=0, b=2**60)) == ()
+    assert clobbered(program(main), plan(a=0, b=2**60 - 1)) == {("main/a", "main/2")}
+    assert shadow(program(main), plan(a=0, b=2**63 - 1)) == ()
+
+
+@pytest.mark.parametrize(
+    ("offsets", "sentence"),
+    [
+        ({"a": 0, "b": 4}, 'placements: must place "main/c", got no placement'),
+        ({"a": 0, "b": 4, "c": 8, "d": 1}, 'placements[3].id: must be a buffer of the operations, got "main/d"'),
+    ],
+)
+def test_a_plan_of_something_else_is_an_error(offsets: dict[str, int], sentence: str) -> None:
+    with pytest.raises(PlanError) as caught:
+        shadow(CHAIN, plan(**offsets))
+    assert caught.value.sentences == (sentence,)

@@ -1,0 +1,211 @@
+"""Graphs of operations: their rules, the check of their orders, and outputs written over inputs."""
+
+from __future__ import annotations
+
+import json
+import random
+from math import prod
+from typing import Any
+
+import pytest
+
+from memplan.extensions.networks.operations.graph import OperationGraph, graph_from, read_graph, write_graph
+from memplan.extensions.networks.operations.graph_variants import with_overwriting
+from memplan.extensions.networks.operations.in_place import written_over, written_over_along
+from memplan.extensions.networks.operations.order_check import bytes_after, bytes_along, bytes_beside, peak_of
+from memplan.planner.errors import OperationsError
+from tests.support.depth import seeds
+from tests.support.operation_graphs import random_graph
+
+DIAMOND: dict[str, Any] = {
+    "format": "operations-by-bytes/1",
+    "name": "diamond",
+    "size": [4, 10, 20, 3],
+    "kept": [3],
+    "ops": [
+        {"in": [0], "out": [1], "work": 5, "name": "left"},
+        {"in": [0], "out": [2], "after": [0]},
+        {"in": [1, 2, 2], "out": [3]},
+    ],
+}
+
+
+def graph_with(**change: Any) -> OperationGraph:
+    return graph_from({**DIAMOND, **change})
+
+
+def test_a_written_graph_reads_back_unchanged() -> None:
+    data = json.dumps(DIAMOND).encode()
+    graph = read_graph(data)
+    assert json.loads(write_graph(graph)) == DIAMOND
+    assert read_graph(write_graph(graph)) == graph
+
+
+def test_makers_readers_and_predecessors_follow() -> None:
+    graph = graph_with()
+    assert graph.maker == (None, 0, 1, 2)
+    assert graph.readers == ((0, 1), (2,), (2,), ())
+    assert graph.predecessors == ((), (0,), (0, 1))
+    assert graph.made == ((1,), (2,), (3,))
+
+
+def test_a_tensor_that_is_made_again_waits_for_its_readers_and_counts_once() -> None:
+    graph = graph_with(
+        size=[4, 8], kept=[], ops=[{"out": [0]}, {"in": [0], "out": [1]}, {"out": [0]}, {"in": [0]}, {"in": [1]}]
+    )
+    assert graph.made == ((0,), (1,), (), (), ())
+    assert graph.predecessors == ((), (0,), (0, 1), (2,), (1,))
+    assert graph.readers == ((1, 2, 3), (4,))
+
+
+def test_facts_are_read_and_written_as_they_were() -> None:
+    inside = {"size": [20, 7], "resident": [0], "ops": [{"in": [0], "out": [1], "kind": "relu"}]}
+    row = {
+        "in": [0, 3],
+        "out": [1],
+        "may_overwrite": [[0, 0]],
+        "kind": "conv2d",
+        "in_shapes": [[2, 2], None],
+        "attributes": {"strides": [1, 2], "padding": "same", "alpha": 0.5, "fused": True, "scales": [1, 0.5]},
+    }
+    loop = {
+        "in": [1],
+        "out": [2],
+        "work": 7,
+        "out_shapes": [[20]],
+        "regions": [{"kind": "loop", "graph": inside, "outer": [[0, 2]]}],
+    }
+    quantization = {"scales": [0.5, 0.25], "zero_points": [0, 1], "axis": 0}
+    weight = {"name": "w", "shape": [2, 1], "dtype": "int8", "quantization": quantization, "role": "weight"}
+    said = {**DIAMOND, "resident": [3], "kept": [2], "tensors": [{}, {}, {}, weight], "ops": [row, loop]}
+    graph = graph_from(said)
+    assert json.loads(write_graph(graph)) == said
+    assert read_graph(write_graph(graph)) == graph
+    assert graph.ops[1].regions[0].graph.ops[0].kind == "relu"
+
+
+ADD: dict[str, Any] = {"in": [0, 1], "out": [2], "may_overwrite": [[0, 0], [0, 1]]}
+
+
+def test_the_last_reader_writes_its_output_over_the_input() -> None:
+    graph = graph_from({"size": [8, 8, 8], "ops": [{"in": [0]}, ADD]})
+    assert written_over(graph, 1, {0}) == {2: 0}
+    assert bytes_along(graph, [0, 1]) == [16, 16]
+    assert written_over_along(graph, [1, 0]) == {2: 1}
+    assert bytes_beside(graph, {0}, 1) == 16
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"kept": [0, 1]},
+        {"resident": [0, 1]},
+        {"size": [7, 7, 8]},
+        {"size": [8, 8, 0]},
+        {"given": [0, 1], "ops": [{**ADD, "out": [2, 0, 1]}]},
+        {"ops": [ADD, {"in": [0, 1]}]},
+        {"given": [2]},
+    ],
+)
+def test_nothing_is_written_over_what_is_needed_or_too_small(change: dict[str, Any]) -> None:
+    graph = graph_from({"size": [8, 8, 8], "ops": [ADD], **change})
+    assert written_over(graph, 0, set()) == {}
+
+
+def test_outputs_that_compete_take_the_most_bytes_together() -> None:
+    pairs = [[0, 0], [0, 1], [1, 0], [2, 0]]
+    graph = graph_from({"size": [9, 9, 5, 6, 7], "ops": [{"in": [0, 1], "out": [2, 3, 4], "may_overwrite": pairs}]})
+    assert written_over(graph, 0, set()) == {2: 1, 4: 0}
+    assert peak_of(graph, [0]) == 9 + 9 + 6
+
+
+def test_a_chain_of_outputs_stays_at_one_offset() -> None:
+    ops = [{"in": [k], "out": [k + 1], "may_overwrite": [[0, 0]]} for k in range(3)]
+    graph = graph_from({"size": [9, 9, 5, 5], "ops": ops})
+    assert written_over_along(graph, [0, 1, 2]) == {1: 0, 2: 1, 3: 2}
+    assert bytes_along(graph, [0, 1, 2]) == [9, 9, 5]
+
+
+@pytest.mark.parametrize(
+    ("kind", "tensors", "others", "expected"),
+    [
+        ("add", [[2, 4], [2, 4], [2, 4]], {}, ((0, 0), (0, 1))),
+        ("add", [[4], [2, 4], [2, 4]], {}, ((0, 1),)),
+        ("add", [[2, 4], [4, 2], [2, 4]], {}, ((0, 0),)),
+        ("conv", [[2, 4], [2, 4], [2, 4]], {}, ()),
+        ("add", [[2, 4], [2, 4], [2, 4]], {"kept": [0]}, ((0, 1),)),
+        ("add", [[2, 4], [2, 4], [2, 4]], {"resident": [1]}, ((0, 0),)),
+    ],
+)
+def test_an_elementwise_operation_may_overwrite_inputs_of_the_same_shape(
+    kind: str, tensors: list[list[int]], others: dict[str, Any], expected: tuple[tuple[int, int], ...]
+) -> None:
+    facts = [{"shape": shape, "dtype": "int8"} for shape in tensors]
+    sizes = [prod(shape) for shape in tensors]
+    row = {"in": [0, 1], "out": [2], "kind": kind}
+    found = with_overwriting(graph_from({"size": sizes, "ops": [row], "tensors": facts, **others}))
+    assert found.ops[0].may_overwrite == expected
+
+
+GRAPH = graph_from(
+    {
+        "size": [4, 10, 20, 3, 7],
+        "kept": [3],
+        "ops": [{"in": [0], "out": [1], "work": 5}, {"in": [0], "out": [2]}, {"in": [1, 2], "out": [3]}, {"out": [4]}],
+    }
+)
+
+
+def test_bytes_are_counted_along_an_order() -> None:
+    assert bytes_along(GRAPH, [0, 1, 2, 3]) == [19, 34, 33, 10]
+    assert bytes_along(GRAPH, [3, 1, 0, 2]) == [11, 24, 39, 33]
+    assert bytes_along(GRAPH, [0, 1]) == [19, 34]
+    assert (peak_of(GRAPH, range(4)), peak_of(GRAPH, [0, 1, 2, 3]), peak_of(GRAPH, [3, 1, 0, 2])) == (34, 34, 39)
+
+
+def test_a_given_tensor_counts_before_the_first_operation() -> None:
+    graph = graph_from({"size": [9, 5], "kept": [0]})
+    assert (peak_of(graph, []), bytes_after(graph, [])) == (9, 9)
+
+
+@pytest.mark.parametrize(
+    ("order", "sentence"),
+    [
+        ([0, 1, 2], "order: must name each of the 4 operations once, got 3"),
+        ([0, 1, 1, 3], "order[2]: must be an operation that has not run yet, got 1"),
+        ([0, 1, 2, 4], "order[3]: must be an operation that has not run yet, got 4"),
+        ([0, 2, 1, 3], "order[1]: must come after operation 1, got 2"),
+    ],
+)
+def test_an_invalid_order_is_refused(order: list[int], sentence: str) -> None:
+    with pytest.raises(OperationsError) as error:
+        peak_of(GRAPH, order)
+    assert error.value.sentences == (sentence,)
+
+
+def test_a_state_that_no_order_has_is_refused() -> None:
+    with pytest.raises(OperationsError, match="done: must hold operation 0, which comes before 2"):
+        bytes_after(GRAPH, {1, 2})
+    with pytest.raises(OperationsError, match="done: must hold operation 1, which comes before 2"):
+        bytes_beside(GRAPH, {0}, 2)
+    with pytest.raises(OperationsError, match="done: must not hold operation 0, which runs after it"):
+        bytes_beside(GRAPH, {0}, 0)
+
+
+@pytest.mark.drawn
+def test_bytes_of_states_and_of_orders_agree() -> None:
+    for seed in seeds(50):
+        rng = random.Random(seed)
+        graph = random_graph(rng, rng.randint(1, 12))
+        order = random_order(rng, graph)
+        along = bytes_along(graph, order)
+        assert along == [bytes_beside(graph, order[:k], v) for k, v in enumerate(order)]
+        assert peak_of(graph, order) >= max(bytes_after(graph, order[:k]) for k in range(len(order) + 1))
+
+
+def random_order(rng: random.Random, graph: OperationGraph) -> list[int]:
+    order: list[int] = []
+    while len(order) < len(graph.ops):
+        ready = [v for v in range(len(graph.ops)) if v not in order and {*graph.predecessors[v]} <= {*order}]
+        order.append(rng.choice(ready))
+    return order

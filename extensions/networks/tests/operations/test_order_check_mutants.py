@@ -1,0 +1,65 @@
+"""The checks of orders and of what is written in place: each small change to their code changes a count or refusal."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from types import ModuleType
+
+import pytest
+
+from memplan.extensions.networks.operations import in_place, order_check
+from memplan.extensions.networks.operations.graph import OperationGraph
+from tests.support.code_mutants import equivalent, survivors
+from tests.support.operation_graphs import random_graph, with_pairs
+
+GRAPHS = 40
+EQUIVALENT = {
+    "in_place: if is_dead and output in graph.made[operation] and 0 < size[output] <= size[tensor]:"
+    " -> 0 <= size[output] <= size[tensor]": "an output of no bytes saves none",
+}
+"""The mutants that count the same of every order, and why."""
+Case = tuple[Callable[..., object], tuple[object, ...]]
+
+
+def cases() -> Iterator[Case]:
+    """Yield calls of all functions: orders that are right, and wrong in one place; states that orders have, or not."""
+    for seed in range(GRAPHS):
+        draw = random.Random(seed)
+        graph = random_graph(draw, draw.randint(1, 7))
+        graph = with_pairs(draw, graph) if seed % 2 else graph
+        count = len(graph.ops)
+        order = drawn_order(graph, draw)
+        cut, other = draw.randrange(count + 1), [*order]
+        other[draw.randrange(count)] = draw.choice([-1, count, *range(count)])
+        for each in (range(count), order, order[:cut], other, [*order, order[0]], draw.sample(order, count)):
+            for function in (order_check.peak_of, order_check.bytes_along):
+                yield function, (graph, each)
+            yield order_check.moves_of, (each,)
+            for operation in range(count):
+                yield order_check.bytes_beside, (graph, each[:cut], operation)
+            yield order_check.bytes_after, (graph, each[:cut])
+        yield from ((order_check.bytes_needed, (graph, operation)) for operation in range(count))
+
+
+def drawn_order(graph: OperationGraph, draw: random.Random) -> list[int]:
+    """Return an order of all operations, each behind those that it needs."""
+    order: list[int] = []
+    while left := [v for v in range(len(graph.ops)) if v not in order and {*graph.predecessors[v]} <= {*order}]:
+        order.append(draw.choice(left))
+    return order
+
+
+def said(case: Case) -> object:
+    """Return what a call gives, or its refusal or fault in words."""
+    try:
+        return case[0](*case[1])
+    except Exception as fault:  # noqa: BLE001 - a mutant may raise anything
+        return f"{type(fault).__name__}: {fault}"
+
+
+@pytest.mark.parametrize(("module", "least"), [(order_check, 40), (in_place, 15)])
+def test_each_mutant_of_the_check_changes_the_count_of_some_order(module: ModuleType, least: int) -> None:
+    count, alive = survivors(module, [(case, said(case)) for case in cases()], said)
+    assert count >= least
+    assert alive == equivalent(module, EQUIVALENT)

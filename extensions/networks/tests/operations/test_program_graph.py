@@ -1,0 +1,137 @@
+"""Programs as graphs of operations: the same bytes, and any order that the graph allows computes the same."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+
+from memplan.extensions.networks.lifetimes import analyse
+from memplan.extensions.networks.operations.operations import Operations, operations_from
+from memplan.extensions.networks.operations.order_check import peak_of
+from memplan.extensions.networks.operations.program_graph import ProgramGraph, program_graph
+from memplan.planner.errors import OperationsError
+from tests.support.depth import seeds
+from tests.support.operation_graphs import any_order
+from tests.support.program_values import values_of
+from tests.support.random_programs import random_program
+
+
+def program(*body: dict[str, Any], **fields: Any) -> Operations:
+    """Return a program whose buffers take as many bytes as their names have letters."""
+    names = dict.fromkeys(fields.pop("names").split())
+    views = fields.pop("views", {})
+    buffers = [{"id": name, "size": len(name)} | ({"alias_of": views[name]} if name in views else {}) for name in names]
+    return operations_from({"functions": {"main": {"buffers": buffers, "body": body, **fields}}})
+
+
+def live_bytes(operations: Operations) -> int:
+    """Return the most bytes alive at a statement."""
+    return max((step.live_bytes for step in analyse(operations).steps), default=0)
+
+
+def peak(found: ProgramGraph) -> int:
+    return peak_of(found.graph, range(len(found.graph.ops)))
+
+
+def test_buffers_are_tensors_and_views_are_what_they_lie_in() -> None:
+    found = program_graph(
+        program(
+            {"op": "conv", "inputs": ["in", "weight"], "outputs": ["sum"], "temporaries": ["columns"]},
+            {"op": "relu", "inputs": ["mus"], "outputs": ["out"]},
+            names="in weight sum mus columns out",
+            views={"mus": "sum"},
+            params=["in"],
+            results=["out"],
+            constants=["weight"],
+        )
+    )
+    graph = found.graph
+    assert found.buffers == ("in", "weight", "sum", "out")
+    assert (graph.size, graph.resident, graph.kept) == ((2, 6, 3, 3), (1,), (3,))
+    assert [(row.name, row.inputs, row.outputs, row.work) for row in graph.ops] == [
+        ("conv", (0, 1), (2,), 7),
+        ("relu", (2,), (3,), 0),
+    ]
+    assert peak(found) == 12
+
+
+def test_a_region_counts_what_only_it_uses_and_the_operation_what_others_use() -> None:
+    body = (
+        {"op": "begin", "outputs": ["four", "b"]},
+        {
+            "branches": [
+                [
+                    {"op": "x", "inputs": ["four"], "outputs": ["sixsix"]},
+                    {"op": "y", "inputs": ["sixsix"], "outputs": ["end"]},
+                ],
+                [{"op": "z", "outputs": ["end"]}],
+            ],
+            "inputs": ["b"],
+        },
+    )
+    program_ = program(*body, names="four b sixsix end", results=["end"])
+    found = program_graph(program_)
+    (first, second) = found.graph.ops[1].regions
+    assert (first.kind, first.graph.size, first.outer) == ("branch", (4, 6, 3), ((0, 0), (2, 2)))
+    assert second.graph.size == (3,)
+    assert found.graph.ops[1].work == 10 - (4 + 1 + 3)
+    assert (peak(found), live_bytes(program_)) == (10, 10)
+
+
+def test_a_value_carried_between_iterations_is_alive_during_the_whole_loop() -> None:
+    loop = [
+        {"op": "read", "inputs": ["carried"], "outputs": ["own"]},
+        {"op": "big", "inputs": ["own"], "outputs": ["carried"], "temporaries": ["temporary"]},
+    ]
+    found = program_graph(program({"loop": loop, "trips": 2}, names="carried own temporary"))
+    inside = found.graph.ops[0].regions[0].graph
+    assert (inside.size, inside.given, inside.kept) == ((7, 3), (0,), (0,))
+    assert peak(found) == 7 + 3 + 9
+
+
+def test_state_of_called_functions_counts_for_each_call() -> None:
+    state = {"buffers": [{"id": "s", "size": 5, "persistent": True}], "body": [{"op": "f", "outputs": ["s"]}]}
+    main = {"body": [{"call": "f"}, {"call": "f"}]}
+    assert peak(program_graph(operations_from({"functions": {"main": main, "f": state}}))) == 10
+
+
+def test_calls_that_multiply_are_refused_and_so_is_deep_nesting() -> None:
+    body: dict[str, Any] = {"op": "leaf"}
+    functions: dict[str, Any] = {"f0": {"body": [body] * 10}}
+    functions |= {f"f{k}": {"body": [{"call": f"f{k - 1}"}] * 10} for k in range(1, 8)}
+    with pytest.raises(OperationsError, match="must run at most 1000000 operations"):
+        program_graph(operations_from({"entry": "f7", "functions": functions}))
+    chain = {f"f{k}": {"body": [{"call": f"f{k - 1}"}] if k else [body]} for k in range(150)}
+    with pytest.raises(OperationsError, match="must nest at most 100"):
+        program_graph(operations_from({"entry": "f149", "functions": chain}))
+
+
+@pytest.mark.drawn
+def test_random_programs_have_the_bytes_that_lifetimes_say_in_any_order_and_compute_the_same() -> None:
+    exact = tried = 0
+    for seed in seeds(30):
+        rng = random.Random(seed)
+        operations = operations_from(random_program(seed))
+        try:
+            bytes_ = live_bytes(operations)
+        except OperationsError:  # scopes that are wrong
+            continue
+        found = program_graph(operations)
+        assert peak(found) >= bytes_
+        tried, exact = tried + 1, exact + (peak(found) == bytes_)
+        order = any_order(found.graph, rng)
+        reordered = found.reordered(order)
+        assert live_bytes(reordered) <= peak_of(found.graph, order)
+        for way in range(3):
+            assert values_of(reordered, way) == values_of(operations, way)
+    assert exact > 0.8 * tried > 15
+
+
+def test_an_unused_parameter_is_alive_before_the_first_operation() -> None:
+    read = program({"op": "relu", "inputs": ["in"], "outputs": ["out"]}, names="in unread out", params=["in", "unread"])
+    found = program_graph(read)
+    assert [(row.name, row.inputs) for row in found.graph.ops] == [("given", (1,)), ("relu", (0,))]
+    assert (found.statements, peak(found)) == (((), (0,)), len("in" + "unread"))
+    assert found.reordered([0, 1]) == read

@@ -1,0 +1,289 @@
+"""A program while an importer draws it: values that are written once, views of them, branches and loops.
+
+A view (a reshape, say) has the bytes of its source, in its source's order. It is an alias where no run can see:
+no value of the family is a constant, which lies elsewhere; none is carried by a loop or persistent, as these are
+written again while a view of what they were may still be read; and at most one is an input or an output of the
+program, which are its caller's. An alias needs no operation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Literal, NamedTuple
+
+from memplan.extensions.networks.lifetimes import problem_of
+from memplan.extensions.networks.models.imported_program import ImportedProgram
+from memplan.extensions.networks.operations.graph_facts import OperationFacts, ProgramFacts, TensorFacts
+from memplan.extensions.networks.operations.operations import Operations, operations_from
+from memplan.extensions.shapes.symbols.numbers import SymbolicNumber
+from memplan.planner.errors import FormatError, Location, shown
+from memplan.planner.foreign.imported import ViewFacts, plan_of
+from memplan.planner.foreign.model_options import ModelOptions
+from memplan.planner.model.finding import MAX_LISTED, Finding
+
+Kind = Literal["plain", "param", "constant", "persistent", "carried", "chosen"]
+"""The kinds of values; `carried` by a loop, `chosen` by branches, each of which may write it."""
+MOST_USES = 1_000_000
+"""The most values that the operations of a program may use, one that two of them use counted twice."""
+Statements = list[dict[str, Any]]
+
+
+@dataclass
+class Uses:
+    """A count of the values that operations use, for formats in which a tuple says many of them in one word."""
+
+    count: int = 0
+
+    def add(self, count: int) -> None:
+        """Count some more, before they are listed; raises FormatError beyond MOST_USES."""
+        self.count += count
+        if self.count > MOST_USES:
+            raise FormatError(f"operations: must use values at most {MOST_USES} times in all, got more")
+
+
+class _Value(NamedTuple):
+    size: int
+    kind: Kind
+    pool: str | None
+
+
+@dataclass
+class _Family:
+    """Values with the same bytes, and what is true of any of them, so that none is looked through for each view."""
+
+    members: list[str]
+    kinds: frozenset[Kind]
+    has_result: bool
+    first_serial: int
+
+
+class OperationsDraft:
+    """The only function of a program that is being built; statements go to the innermost open block."""
+
+    def __init__(self, name: str | None, results: Iterable[str], options: ModelOptions, alignment: int) -> None:
+        self.name, self.options, self.alignment = name, options, alignment
+        self.results = tuple(results)
+        self._is_result = frozenset(self.results)
+        self._values: dict[str, _Value] = {}
+        self._families: dict[str, _Family] = {}
+        self._blocks: list[Statements] = [[]]
+        self._starts = [0]
+        self._apart: list[Finding] = []
+        self._alias_sizes: list[int] = []
+        self._apart_sizes: list[int] = []
+        self._tensor_facts: dict[str, TensorFacts] = {}
+        self._facts: OperationFacts | None = None
+        self._has_effects = False
+        self._facts_of: dict[int, OperationFacts] = {}
+
+    def declare(self, name: str, size: int, kind: Kind = "plain", pool: str | None = None) -> None:
+        """Add a value; if a statement writes it, it is one behind this point. None is any pool."""
+        self._values[name] = _Value(size, kind, pool)
+        self._families[name] = _Family([name], frozenset({kind}), name in self._is_result, len(self._values) - 1)
+
+    def describe(self, name: str, facts: TensorFacts) -> None:
+        """Say what the file says of a value beside its bytes."""
+        self._tensor_facts[name] = facts
+
+    @contextmanager
+    def drawing(self, facts: OperationFacts | None, *, has_effects: bool = False) -> Iterator[None]:
+        """Let the statements added in this block, and not in one inside of it, be one operation of the file."""
+        around = self._facts, self._has_effects
+        self._facts, self._has_effects = facts, has_effects
+        yield
+        self._facts, self._has_effects = around
+
+    def is_declared(self, name: str) -> bool:
+        """Return True if there is such a value."""
+        return name in self._values
+
+    def size(self, name: str) -> int:
+        """Return the bytes of a value."""
+        return self._values[name].size
+
+    def is_constant(self, name: str) -> bool:
+        """Return True if a value is a constant."""
+        return self._values[name].kind == "constant"
+
+    def operation(
+        self, op: str, inputs: Iterable[str], outputs: Iterable[str], temporaries: Iterable[str] = ()
+    ) -> None:
+        """Add an operation."""
+        row: dict[str, Any] = {"op": op, "inputs": tuple(inputs), "outputs": tuple(outputs)}
+        if scratch := tuple(temporaries):
+            row["temporaries"] = scratch
+        self._add(row | {"has_effects": True} if self._has_effects else row)
+
+    def view(self, op: str, source: str, result: str) -> None:
+        """Add a view: an alias where that is safe, else an operation that copies."""
+        if self._families[source] is self._families[result]:  # what is run again is drawn again
+            return
+        self._joined(op, source, result, self._why_apart(source, result))
+
+    def hand_out(self, op: str, source: str, result: str) -> None:
+        """Let the branch that is open write a value that branches choose: in place, if it is made for nothing else."""
+        self._joined(op, source, result, self._why_not_in_place(source, result))
+
+    def begin_block(self) -> None:
+        """Open the body of a branch or a loop."""
+        self._blocks.append([])
+        self._starts.append(len(self._values))
+
+    def end_block(self) -> Statements:
+        """Close the innermost body and return its statements."""
+        self._starts.pop()
+        return self._blocks.pop()
+
+    def branches(self, inputs: Iterable[str], bodies: Iterable[Statements]) -> None:
+        """Add branches, one of which is gone through."""
+        self._add({"branches": tuple(map(tuple, bodies)), "inputs": tuple(inputs)})
+
+    def loop(self, body: Statements, trips: int | None) -> None:
+        """Add a loop; None is any number of trips, none included."""
+        if trips != 0:
+            row = {"loop": tuple(body)}
+            self._add(row if trips is None else row | {"trips": trips})
+
+    def operations(self) -> Operations:
+        """Return the program; raises OperationsError."""
+        function = {
+            "params": tuple(name for name, value in self._values.items() if value.kind == "param"),
+            "results": self.results,
+            "constants": tuple(name for name, value in self._values.items() if value.kind == "constant"),
+            "buffers": tuple(self._rows()),
+            "body": tuple(self._blocks[0]),
+        }
+        program: dict[str, Any] = {"name": self.name, "functions": {"main": function}}
+        pools = dict.fromkeys(value.pool for value in self._values.values() if value.pool is not None)
+        if pools:
+            program["pools"] = tuple({"name": pool} for pool in pools)
+        return operations_from(program)
+
+    def imported(
+        self,
+        warnings: Iterable[Finding] = (),
+        own_peak: int | None = None,
+        own_offsets: Mapping[str, int] | None = None,
+    ) -> ImportedProgram:
+        """Return the problem that the program poses, with warnings and facts about it; raises OperationsError.
+
+        `own_offsets` are the places that the file gives its values.
+        """
+        operations = self.operations()
+        facts = ProgramFacts(self._tensor_facts, dict(self._facts_in(self._blocks[0], ())))
+        offsets: dict[int | str, int] = {f"main/{name}": offset for name, offset in (own_offsets or {}).items()}
+        imported = ImportedProgram(
+            partial(problem_of, operations),
+            self.views,
+            (*self.warnings, *warnings),
+            own_peak,
+            operations=operations,
+            facts=facts,
+            symbolic_sizes={
+                f"main/{name}": value.size
+                for name, value in self._values.items()
+                if isinstance(value.size, SymbolicNumber)
+            },
+        )
+        if own_offsets is None:
+            return imported
+        return replace(imported, source=imported.problem, own_plan=plan_of(imported.problem, offsets))
+
+    @property
+    def views(self) -> ViewFacts:
+        """The bytes of views, as aliases and as buffers of their own."""
+        aliases, apart = self._alias_sizes, self._apart_sizes
+        return ViewFacts(len(aliases), sum(aliases), len(apart), sum(apart))
+
+    @property
+    def warnings(self) -> tuple[Finding, ...]:
+        """The findings about views that are buffers of their own, with the reason; none if the options request that."""
+        return tuple(self._apart[:MAX_LISTED])
+
+    def _add(self, row: dict[str, Any]) -> None:
+        self._blocks[-1].append(row)
+        if self._facts is not None:
+            self._facts_of[id(row)] = self._facts
+
+    def _facts_in(self, rows: Sequence[dict[str, Any]], where: Location) -> Iterator[tuple[Location, OperationFacts]]:
+        """Yield the facts about the statements of a block and of those inside, each with its location."""
+        for k, row in enumerate(rows):
+            if id(row) in self._facts_of:
+                yield (*where, k), self._facts_of[id(row)]
+            for j, branch in enumerate(row.get("branches", ())):
+                yield from self._facts_in(branch, (*where, k, "branches", j))
+            if "loop" in row:
+                yield from self._facts_in(row["loop"], (*where, k, "loop"))
+
+    def _joined(self, op: str, source: str, result: str, reason: str | None) -> None:
+        size = self._values[result].size
+        if reason is None:
+            self._alias_sizes.append(size)
+            mine, others = self._families[source], self._families[result]
+            # The smaller family joins the larger one, so that chains of views take no square of their number.
+            mine, others = (mine, others) if len(mine.members) >= len(others.members) else (others, mine)
+            mine.members += others.members
+            mine.kinds |= others.kinds
+            mine.has_result |= others.has_result
+            mine.first_serial = min(mine.first_serial, others.first_serial)
+            for name in others.members:
+                self._families[name] = mine
+            return
+        self.operation(op, (source,), (result,))
+        self._apart_sizes.append(size)
+        if self.options.views == "alias":
+            message = f"{op} {shown(result)}: takes {size} bytes beside {shown(source)}, as {reason}"
+            self._apart.append(Finding("view-apart", message, (f"main/{result}",)))
+
+    def _why_apart(self, source: str, result: str) -> str | None:
+        if self.options.views == "separate":
+            return "that was asked for"
+        if self._values[source].size != self._values[result].size:
+            return "it has not the same bytes"
+        if self._values[source].pool != self._values[result].pool:
+            return "it lies in another memory"
+        kinds = self._families[source].kinds | self._families[result].kinds
+        if "constant" in kinds:
+            return "a constant lies elsewhere"
+        if "carried" in kinds:
+            return "a loop writes it again"
+        if "persistent" in kinds:
+            return "what is persistent may be written again"
+        if self._of_caller(source) and self._of_caller(result):
+            return "inputs and outputs are the caller's, each for itself"
+        return None
+
+    def _why_not_in_place(self, source: str, result: str) -> str | None:
+        reason = self._why_apart(source, result)
+        if reason is not None:
+            return reason
+        if "chosen" in self._families[source].kinds:
+            return "it is written for another output, too"
+        # Made before the branch began, so whoever is outside of it may read it as well.
+        if self._families[source].first_serial < self._starts[-1]:
+            return "others use it outside of the branch"
+        return None
+
+    def _of_caller(self, name: str) -> bool:
+        family = self._families[name]
+        return "param" in family.kinds or family.has_result
+
+    def _rows(self) -> Iterable[Mapping[str, Any]]:
+        """Yield the buffers; an alias lies in its family's input or output, or else in the first of the family."""
+        root: dict[int, str] = {}
+        for name, family in self._families.items():
+            if id(family) not in root or self._values[name].kind == "param" or name in self._is_result:
+                root[id(family)] = name
+        for name, value in self._values.items():
+            row: dict[str, Any] = {"id": name, "size": value.size, "alignment": self.alignment}
+            inside = root[id(self._families[name])]
+            if inside != name:
+                row["alias_of"] = inside
+            elif value.pool is not None:
+                row["pools"] = (value.pool,)
+            if value.kind == "persistent":
+                row["persistent"] = True
+            yield row

@@ -1,0 +1,108 @@
+"""Views are aliases only where nobody can tell: random programs run on planned memory, byte by byte."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+
+from memplan.extensions.networks.operations.statements import Operation
+from memplan.extensions.readers.draft import OperationsDraft
+from memplan.planner.foreign.imported import ViewFacts
+from memplan.planner.foreign.model_options import ModelOptions
+from memplan.planner.model.problem import Problem
+from memplan.solvers.portfolio.solve import solve
+from tests.support.depth import seeds
+from tests.support.view_programs import SIZE, Machine, random_program
+
+SHARED, APART = ModelOptions(views="alias"), ModelOptions(views="separate")
+
+
+def placed(problem: Problem) -> dict[str, int]:
+    plan = solve(problem, time_limit_s=60, accept="fit")
+    return {str(row.id).removeprefix("main/"): row.offset for row in plan.placements}
+
+
+def families(draft: OperationsDraft) -> dict[str, str]:
+    return {row.id: row.alias_of or row.id for row in draft.operations().functions["main"].buffers}
+
+
+@pytest.mark.drawn
+def test_programs_find_every_value_at_its_expected_offset() -> None:
+    for seed in seeds(40):
+        for options in (SHARED, APART):
+            draft, steps, params = random_program(seed, options)
+            places = placed(draft.imported().problem)
+            unused = max(places.values()) + SIZE  # what nobody reads has no place in the problem's time
+            for name in families(draft):
+                places.setdefault(name, unused)
+            for k in range(5):
+                Machine(places, families(draft), random.Random(k)).run(steps, params, draft.results)
+
+
+def test_random_programs_have_views_of_every_kind() -> None:
+    facts = [random_program(seed, SHARED)[0].views for seed in range(100)]
+    assert sum(row.aliases for row in facts) > 100
+    assert sum(row.apart for row in facts) > 30
+
+
+def drawn(*, results: tuple[str, ...] = ("y",), **kinds: Any) -> OperationsDraft:
+    draft = OperationsDraft("small", results, SHARED, 1)
+    for name, kind in kinds.items():
+        draft.declare(name, SIZE, kind)
+    return draft
+
+
+@pytest.mark.parametrize(
+    ("kind", "reason"),
+    [
+        ("constant", "a constant lies elsewhere"),
+        ("carried", "a loop writes it again"),
+        ("persistent", "what is persistent may be written again"),
+        ("param", "inputs and outputs are the caller's, each for itself"),
+    ],
+)
+def test_values_that_may_change_or_are_stored_elsewhere_are_copied(kind: str, reason: str) -> None:
+    draft = drawn(x=kind, y="plain")
+    draft.view("Reshape", "x", "y")
+    assert draft.views == ViewFacts(apart=1, apart_bytes=SIZE)
+    (warning,) = draft.warnings
+    assert warning.message == f'Reshape "y": takes {SIZE} bytes beside "x", as {reason}'
+
+
+def test_a_view_of_another_size_is_copied() -> None:
+    draft = drawn(x="plain")
+    draft.declare("y", 2 * SIZE)
+    draft.view("Reshape", "x", "y")
+    assert draft.warnings[0].message.endswith("it has not the same bytes")
+
+
+def test_views_of_views_are_one_buffer_which_the_output_names() -> None:
+    draft = drawn(x="param", a="plain", b="plain", y="plain")
+    draft.operation("op", ["x"], ["a"])
+    draft.view("Reshape", "a", "b")
+    draft.view("Reshape", "b", "y")
+    assert families(draft) == {"x": "x", "a": "y", "b": "y", "y": "y"}
+    assert draft.operations().functions["main"].body == (Operation(op="op", inputs=("x",), outputs=("a",)),)
+
+
+def test_a_branch_writes_in_place_only_what_is_its_own() -> None:
+    draft = drawn(results=("y",), x="param", outer="plain", y="chosen", z="chosen")
+    draft.operation("op", ["x"], ["outer"])
+    draft.begin_block()
+    draft.declare("inner", SIZE)
+    draft.operation("op", ["x"], ["inner"])
+    draft.hand_out("If", "inner", "y")
+    draft.hand_out("If", "inner", "z")
+    first = draft.end_block()
+    draft.begin_block()
+    draft.hand_out("If", "outer", "y")
+    draft.hand_out("If", "x", "z")
+    draft.branches(["x"], [first, draft.end_block()])
+    assert families(draft)["inner"] == "y"
+    assert [warning.message.partition(", as ")[2] for warning in draft.warnings] == [
+        "it is written for another output, too",
+        "others use it outside of the branch",
+        "others use it outside of the branch",
+    ]

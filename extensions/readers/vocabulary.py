@@ -1,0 +1,86 @@
+"""The words for kinds of operations, and what their attributes say, whatever format they come from.
+
+Spatial attributes are lists with an entry for each spatial axis: `kernel`, `strides`, `dilations`; `pads` are those
+before each axis, then those behind. `groups`, `axis` and `block` are integers; `layout` says where channels are.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from math import isfinite
+
+from memplan.extensions.networks.operations.graph_facts import Attribute
+
+MOST_NUMBERS = 64
+"""The longest list that is kept as an attribute."""
+_MOST_LETTERS = 100
+_SAME = frozenset("""
+abs add argmax argmin batch_norm call cast ceil clip concat conv2d conv2d_transpose cos depth_to_space dequantize div
+dropout elu equal erf exp floor fully_connected gather gelu global_average_pool global_max_pool greater hard_sigmoid
+hard_swish identity if layer_norm leaky_relu less log loop lrn matmul max_pool2d maximum minimum mish mul neg not pad
+pow prelu quantize reciprocal reduce reduce_max reduce_mean reduce_sum relu relu6 reshape round rsqrt scan sigmoid sign
+sin slice softmax softplus space_to_depth split sqrt square sub tanh tile transpose where
+""".split())  # fmt: skip  # noqa: SIM905
+"""The kinds that formats call by the same word: `leaky_relu`, `LEAKY_RELU` or `LeakyRelu`."""
+_NEXT_WORD = re.compile(r"(?<=[a-z])(?=[A-Z])")
+
+
+def types_by_number(names: str) -> dict[int, str]:
+    """Return the types of elements by their numbers in a schema, from their names in its order; `-` stands for none."""
+    return {number: name for number, name in enumerate(names.split()) if name != "-"}
+
+
+def kinds_by_name(names: Mapping[str, str]) -> dict[str, str]:
+    """Return the kind of operation that each name of a format stands for; `names` are a kind's, with spaces between."""
+    return {name: kind for kind, row in names.items() for name in row.split()}
+
+
+HLO_KINDS = kinds_by_name(
+    {
+        "matmul": "dot",
+        "mul": "multiply",
+        "sub": "subtract",
+        "div": "divide",
+        "cast": "convert",
+        "neg": "negate",
+        "concat": "concatenate",
+        "sigmoid": "logistic",
+        "exp": "exponential",
+        "sin": "sine",
+        "cos": "cosine",
+        "pow": "power",
+        "round": "round-nearest-even round-nearest-afz round_nearest_even round_nearest_afz",
+    }
+)
+"""The kinds of the operations of XLA and of StableHLO, where these call them otherwise."""
+
+
+def plain(value: object) -> Attribute | None:
+    """Return a value as an attribute; None for one that is none: an object, a long list, a number without an end."""
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, int | float):
+        return value if _is_small(value) else None
+    if isinstance(value, str):
+        return value if len(value) <= _MOST_LETTERS and value.isprintable() else None
+    if not isinstance(value, list | tuple) or len(value) > MOST_NUMBERS:
+        return None
+    fits = all(isinstance(one, int | float) and not isinstance(one, bool) and _is_small(one) for one in value)
+    return tuple(value) if fits else None
+
+
+def plain_attributes(found: Iterable[tuple[str, object]]) -> dict[str, Attribute]:
+    """Return those of some attributes that can be said."""
+    plain_values = ((name, plain(value)) for name, value in found)
+    return {name: value for name, value in plain_values if name and value is not None}
+
+
+def kind_of(name: str, kinds: Mapping[str, str]) -> str | None:
+    """Return the word for an operation by the name that a format has for it; None for one that has none."""
+    words = name.lower(), _NEXT_WORD.sub("_", name).lower()
+    return kinds.get(name) or next((word for word in words if word in _SAME), None)
+
+
+def _is_small(value: float) -> bool:
+    return -(2**63) <= value < 2**63 if isinstance(value, int) else isfinite(value)

@@ -1,0 +1,38 @@
+"""The names in files: those of a program, or of several models in JSON."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from memplan.planner import formats
+from memplan.planner.foreign import reading as importers
+from memplan.planner.foreign.imported import Imported
+from memplan.planner.foreign.model_options import ModelOptions
+from memplan.planner.foreign.program_names import NO_NAMES, ProgramNames, names_of_models
+from memplan.planner.foreign.programs import application_from, poses_a_problem
+from memplan.planner.formats import memplan_json
+from memplan.planner.model.problem import Problem
+
+_AS_IT_IS = ModelOptions()
+
+
+def names_in(data: bytes, name: str | None, problem: Problem, options: ModelOptions = _AS_IT_IS) -> ProgramNames:
+    """Return the names that a file gives to the buffers of a problem; none where what it poses is another one.
+
+    The problem may have other pools than the file's own; `options` are those with which it was read.
+    """
+    if importers.detect(data, name) is None and b'"functions"' not in data and b'"models"' not in data:
+        return NO_NAMES
+    own, imported = importers.read_problem(data, name, options, None)
+    same = own.buffers.ids == problem.buffers.ids and np.array_equal(own.buffers.start, problem.buffers.start)
+    return names_read(data, imported) if same else NO_NAMES
+
+
+def names_read(data: bytes, imported: Imported | None) -> ProgramNames:
+    """Return the names in a file that was read: those of a program, or of several models in JSON."""
+    if imported is not None:
+        return imported.names
+    if b'"models"' not in data or formats.detect(data, None) != "json":
+        return NO_NAMES
+    value = memplan_json.parse(data)
+    return names_of_models(application_from(value)) if poses_a_problem(value) else NO_NAMES
