@@ -26,7 +26,7 @@ from tests.support.depth import DEPTH
 
 MANY = 1_000_000 if DEPTH > 1 else 200_000
 """The buffers of a large page: a million before a release."""
-STATIC = Path(__file__).parents[1] / "memplan.extensions.page" / "static"
+STATIC = Path(__file__).parents[1] / "static"
 OWN = sorted(path for path in STATIC.rglob("*.js") if not {"vendor", "built"} & {*path.parts})
 TSC = [
     "--noEmit",

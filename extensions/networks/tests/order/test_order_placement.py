@@ -27,7 +27,7 @@ from memplan.solvers.search.control import Control
 from tests.support.depth import seeds
 from tests.support.operation_graphs import ORDERED_INSIDE, layered_graph, random_graph, twin_graph, with_pairs
 
-FOLDER = Path(__file__).parents[3] / "examples" / "graphs"
+FOLDER = Path(__file__).parents[4] / "examples" / "graphs"
 FLAG = np.zeros(1, dtype=np.int64)
 DETERMINISTIC = Control(counted_s=10.0)
 

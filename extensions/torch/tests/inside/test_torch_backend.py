@@ -133,7 +133,7 @@ def test_a_capacity_that_cannot_be_held_is_refused(trains: bool) -> None:
 
 
 def test_torch_finds_the_backend_by_its_entry_point(monkeypatch: pytest.MonkeyPatch) -> None:
-    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
+    project = tomllib.loads((Path(__file__).parents[4] / "pyproject.toml").read_text())["project"]
     rows = project["entry-points"]["torch_dynamo_backends"]
     found = [EntryPoint(name, value, "torch_dynamo_backends") for name, value in rows.items()]
     monkeypatch.setattr("importlib.metadata.entry_points", lambda **_: EntryPoints(found))

@@ -123,7 +123,7 @@ def test_the_planned_order_includes_the_orders_of_regions() -> None:
         assert placed.placed_status == ("optimal" if placed.placed_peak == placed.lower_bound else "feasible")
 
 
-ROOT = Path(__file__).parents[4]
+ROOT = Path(__file__).parents[5]
 GRAPHS = ROOT / "examples" / "graphs"
 
 

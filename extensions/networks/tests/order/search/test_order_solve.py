@@ -36,7 +36,7 @@ from tests.support.operation_graphs import (
     with_pairs,
 )
 
-FOLDER = Path(__file__).parents[4] / "examples" / "graphs"
+FOLDER = Path(__file__).parents[5] / "examples" / "graphs"
 RECORDED: list[dict[str, Any]] = json.loads((FOLDER / "index.json").read_text())
 
 
