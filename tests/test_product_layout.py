@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-ROOMS = ("api", "extensions", "memplan", "planner", "questions", "solvers")
+ROOMS = ("api", "memplan", "planner", "questions", "solvers")
 MOST_IMPORTS = 20
 MOST_MIXED = 3
 """The values of different types that a tuple may have as a parameter: more of them are a class without a name."""
@@ -23,10 +23,8 @@ MANY_IMPORTS = {
     "api/http/routes/jobs.py",
     "api/http/routes/questions.py",
     "api/requests.py",
+    "api/cli/local/plan.py",
     "api/service/plan_service.py",
-    # Models, graphs and access maps are read, searched, planned and listed in one answer.
-    "extensions/cascade/cascade.py",
-    "extensions/cascade/writing.py",
     # One question has several parts, each of a search of its own.
     "questions/check/check.py",
     "questions/explain/explain.py",

@@ -72,7 +72,7 @@ def command_of(
     """Make a function the command of a question, with flags of its own, which win over those that are made."""
 
     def made(answer: Callable[[CommandLine], int]) -> QuestionCommand:
-        command = QuestionCommand(
+        command: QuestionCommand = QuestionCommand(
             *(capability, answer, formats, forms, beside, needs_plans),
             callback=lambda **given: _run(command, given),
             params=_parameters(capability, flags, formats, {*forms, *beside}),

@@ -17,10 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from memplan import files
 from memplan.extensions.bench import orders, peers
 from memplan.extensions.bench.results import Key
 from memplan.extensions.bench.suites import pose
+from memplan.extensions.networks.files import read_graph
 from memplan.planner import __version__
 from memplan.planner.bounds.lower_bound import lower_bound
 from memplan.planner.errors import FormatError, InvalidPlanError, MemplanError, OptionError
@@ -101,7 +101,7 @@ def _run(job: BenchTask, parent: Parent) -> None:
 
 def _run_order(job: BenchTask, parent: Parent) -> None:
     """Order a graph of operations, after warming up memplan's search."""
-    graph = files.read_graph(job.instance)
+    graph = read_graph(job.instance)
     orders.load()
     with _measured(job, parent):
         facts = orders.ORDERERS[job.solver](graph, job.time_limit_s)

@@ -54,7 +54,7 @@ class Checkers:
 
     def accept(self, program: str, files: Sequence[Path]) -> bool:
         """Return True if a program says that what its files claim is so."""
-        words = [sys.executable, self.checkers / program, *files]
+        words = [sys.executable, str(self.checkers / program), *map(str, files)]
         return subprocess.run(words, capture_output=True, check=False).returncode == _PROVED
 
     def plan(self, name: str, problem: Problem, plan: Plan, certificate: str) -> bool:

@@ -197,7 +197,7 @@ class CascadeOptions(CapabilityOptions):
 
     @model_validator(mode="after")
     def _goes_together(self) -> CascadeOptions:
-        wrong, (rows, columns) = list[tuple[tuple[str], str]](), self.stripe or (1, 0)
+        wrong, (rows, columns) = list[Break](), self.stripe or (1, 0)
         if not (1 <= rows <= _MOST_STRIPE and 0 <= columns <= _MOST_STRIPE):
             rule = f"must be at least 1 row, and at most {_MOST_STRIPE} rows or columns"
             wrong.append((("stripe",), f"{rule}, got {self.stripe}"))

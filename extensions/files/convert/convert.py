@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import PurePath
 
-from memplan.extensions.files.convert.answer import Converted, RuntimeArena, WrittenFile, lines, of_alignment, write
+from memplan.extensions.files.convert.answer import Converted, WrittenFile, lines, of_alignment, write
 from memplan.extensions.files.convert.options import MODELS, OBJECTS, PROGRAMS, TFLITE, ConvertOptions
 from memplan.extensions.files.convert.source import deployed, facts_of_source, program_of, with_program
 from memplan.planner.errors import OptionError
@@ -16,6 +16,7 @@ from memplan.planner.formats import FORMATS, memplan_json
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.questions.capability import Capability, Control, silent
+from memplan.questions.check.arena import RuntimeArena
 from memplan.questions.inputs import FILE, PLAN, Base64, problem_json
 from memplan.questions.inputs.question import Question
 from memplan.questions.plan.plan import plan as make_plan

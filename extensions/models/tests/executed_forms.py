@@ -13,11 +13,12 @@ from typing import NamedTuple
 
 from memplan.extensions.cascade.answer import CascadeAnswer
 from memplan.extensions.cascade.cascade import CascadeOptions, cascade
-from memplan.extensions.cascade.writing import model_in_parts, written_in_parts, written_model
+from memplan.extensions.cascade.writing import model_in_parts, written_in_parts
 from memplan.extensions.files.convert.options import ConvertOptions
 from memplan.extensions.models.tflite import arena
 from memplan.extensions.models.tflite.device_forms import FormSearch
 from memplan.extensions.models.tflite.interpreter import MicroRun, run
+from memplan.extensions.networks.commands.writing import written_model
 from memplan.extensions.networks.inputs import read_graph
 from memplan.extensions.networks.order.options import OrderOptions
 from memplan.extensions.networks.order.order import order

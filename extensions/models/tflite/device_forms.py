@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 
 from memplan.extensions.cascade.cascade import CascadeOptions, cascade
 from memplan.extensions.cascade.writing import rewritable
-from memplan.extensions.files.convert.answer import Converted, Deployment, RuntimeArena, WrittenFile
+from memplan.extensions.files.convert.answer import Converted, Deployment, WrittenFile
 from memplan.extensions.files.convert.options import TFLITE, ConvertOptions
 from memplan.extensions.files.convert.source import warnings_of
 from memplan.extensions.models.tflite.interpreter import LIMIT_S, compared
@@ -25,6 +25,7 @@ from memplan.planner.foreign.layout import lay_out
 from memplan.planner.foreign.reading import read_model
 from memplan.planner.foreign.writing import export
 from memplan.questions.capability import Control
+from memplan.questions.check.arena import RuntimeArena
 from memplan.solvers.portfolio.solve import solve
 
 if TYPE_CHECKING:

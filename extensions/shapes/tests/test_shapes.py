@@ -126,7 +126,9 @@ def test_a_symbol_without_a_largest_value_has_a_limit() -> None:
 
 
 def test_a_training_step_with_free_sizes_is_optimal_by_a_certificate_that_is_decided() -> None:
-    content = (Path(__file__).parents[3] / "tests" / "models" / "graph_step.json").read_bytes()  # of lab.shapes: "graph step"
+    content = (
+        Path(__file__).parents[3] / "tests" / "models" / "graph_step.json"
+    ).read_bytes()  # of lab.shapes: "graph step"
     problem = SymbolicProblem.model_validate_json(content)
     found = shapes(problem, options=ShapesOptions(time_limit_s=20))
     assert (len(found.symbols), found.status, found.unchecked) == (2, "optimal", None)

@@ -75,7 +75,7 @@ def _of_reading(file: AskedFile) -> Iterator[str]:
     heard: dict[str, Callable[[], Any]] = {
         "plan": lambda: readers["plan"].problem(file.data, file.name),
         "order": lambda: read_graph(readers["order"], file.data, file.name),
-        "explain": lambda: [read(readers["explain"], file.data, file.name) for read in (Reader.problem, Reader.graph)],
+        "explain": lambda: [read(readers["explain"], file.data, file.name) for read in (Reader.problem, read_graph)],
     }
     kind = detect(file.data, file.name)
     if kind is not None and file_readers()[kind].program is not None:

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from memplan.planner.model.buffer_table import I64
-from memplan.solvers.core.build import folders, packages
+from memplan.solvers.core.build import HERE, folders
 from memplan.solvers.core.tables import F64, U32, Flags, Reference, Rows, fields
 
-FOLDERS = [(package, folder) for package in packages() for folder in folders(package)]
+FOLDERS = [(HERE.parents[1], folder) for folder in folders(HERE.parents[1])]
 STRUCT = re.compile(r"^struct (\w+) \{\n(.*?)^\};", re.MULTILINE | re.DOTALL)
 KINDS = {I64: "Array<i64>", U32: "Array<u32>", Flags: "Array<bool>", F64: "Array<double>", Rows: "Rows<i64>"}
 NUMBERS = {int: "i64", bool: "i64", float: "double"}

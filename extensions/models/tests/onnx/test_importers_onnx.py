@@ -179,7 +179,7 @@ def test_all_that_inputs_leave_open_is_requested_in_one_sentence_with_options_th
     data = model(nodes, inputs, [value(name, None) for name in "yzw"])
     with pytest.raises(FormatError) as error:
         imported(data)
-    said, _, flags = error.value.written(as_flag)[0].partition("; give them, for example: ")
+    said, _, flags = next(iter(error.value.written(as_flag))).partition("; give them, for example: ")
     assert said.startswith('inputs: must have sizes, got dimension "unk__6"')
     words = shlex.split(flags)
     assert set(words[::2]) == {"--dim"}

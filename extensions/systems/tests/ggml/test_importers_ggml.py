@@ -104,7 +104,9 @@ def test_tensors_written_outside_of_ggmls_plan_are_state_and_weights_are_not_pla
     ]
     nodes = [node(3, "MUL_MAT", 0), node(2, "VIEW", 1), node(4, "CPY", 3, 2), node(5, "MUL_MAT", 0, 1)]
     model = read_model(written(*tensors, *nodes))
-    assert {str(row.id): (row.size, row.persistent) for row in model.operations.functions["main"].buffers} == {  # type: ignore[union-attr]
+    assert isinstance(model, ImportedProgram)
+    assert model.operations is not None
+    assert {str(row.id): (row.size, row.persistent) for row in model.operations.functions["main"].buffers} == {
         "t0": (64, False),
         "t1": (128, True),
         "t3": (64, False),

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from memplan.extensions.cascade.order_repairs import repairs_of_graph
 
+from memplan.extensions.cascade.order_repairs import repairs_of_graph
 from memplan.extensions.networks.operations.graph import OperationGraph, graph_from, read_graph
 from memplan.extensions.networks.operations.order_check import peak_of
 from memplan.planner.errors import OptionError

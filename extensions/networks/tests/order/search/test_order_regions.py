@@ -10,11 +10,11 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from memplan.extensions.cascade.order_repairs import repairs_of_graph
 
 from lab.order_agreement import faults, is_accepted
 from memplan import read_graph
 from memplan.api.cli.main import main
+from memplan.extensions.cascade.order_repairs import repairs_of_graph
 from memplan.extensions.networks.lifetimes.ordered import problem_of_order
 from memplan.extensions.networks.operations.graph import GraphOperation, OperationGraph, Region, graph_from, write_graph
 from memplan.extensions.networks.operations.order_check import peak_of
