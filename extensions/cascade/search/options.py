@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from memplan.planner.errors import ONE_OF_THEM, broken, mended, shown
+from memplan.planner.errors import ONE_OF_THEM, Break, broken, mended, shown
 from memplan.planner.model.rows import MAX_BYTES, Bytes, Name, as_tuple
 from memplan.planner.model.sizes import MacsRatio, parse_size, refuse
 from memplan.questions.capability import CapabilityOptions, Seconds

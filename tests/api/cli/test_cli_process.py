@@ -147,18 +147,6 @@ def test_a_plan_needs_no_library_for_pictures_tables_or_servers_and_no_other_sys
     assert done.stderr == b"0 []\n"
 
 
-@pytest.mark.parametrize("option", ["--version", "--help"])
-def test_the_version_and_the_list_of_commands_import_neither_numpy_nor_pydantic(option: str) -> None:
-    script = (
-        "import sys; from memplan.api.cli.main import main; status = main(sys.argv[1:]);"
-        "print(status, sorted({'numpy', 'pydantic'} & set(sys.modules)), file=sys.stderr)"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", script, option], cwd=ROOT, capture_output=True, timeout=60, check=False
-    )
-    assert done.stderr == b"0 []\n"
-
-
 @pytest.mark.parametrize("name", names())
 def test_the_list_of_commands_has_the_help_of_each_command(name: str) -> None:
     first = " ".join((listed(name).help or "").split())
