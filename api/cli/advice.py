@@ -74,7 +74,7 @@ class CommandLine(NamedTuple):
 
     def completed_error(self, error: InputError) -> InputError:
         """Return an error whose sentences suggest complete commands."""
-        return type(error)(*(mended(self.completed(rule), way) for rule, way in error.told(as_flag)))
+        return type(error)(*(mended(self.completed(rule), way) for rule, way in error.rules_with_ways(as_flag)))
 
     def with_files(self, files: Mapping[str, str | None]) -> str:
         """Return the command line with other files."""

@@ -101,7 +101,7 @@ def _of_value(parameter: Any, words: Sequence[str]) -> Iterator[str]:
     default, about = parameter.default, getattr(parameter, "help", None)
     if isinstance(parameter.type, click.Choice):
         targets = {target: words for each in systems() for target, words in each.other_targets.items()}
-        values = other_words("values") | targets
+        values = {**other_words("values"), **targets}
         here = {choice: values.get(choice, "") for choice in parameter.type.choices}
         if given and (near := meant(given[-1], here, here)) is not None:
             yield f"did you mean {near}?"

@@ -115,7 +115,7 @@ def _answer_and_exit(work: Callable[[Callable[[WorkAnswer], None]], WorkAnswer],
             send(work(send), is_last=True)
         except InputError as error:
             is_late = isinstance(error, TimeOverError)
-            send(WorkAnswer(b""), wrong=[*error.within("file").told(str)], is_late=is_late)
+            send(WorkAnswer(b""), wrong=[*error.within("file").rules_with_ways(str)], is_late=is_late)
         except Exception as error:  # noqa: BLE001 - the border of the process: whatever it is, the parent is told
             fault = error if isinstance(error, ReaderFaultError) else reader_fault(error)
             send(WorkAnswer(b""), fault=Fault.of(fault))

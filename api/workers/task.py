@@ -62,5 +62,5 @@ def told_of(error: Exception) -> tuple[str, list[Any]]:
         return "fault", [*Fault.of(error)]
     return "failed", [
         type(error).__name__,
-        [*error.told(str)] if isinstance(error, InputError) else [(str(error), None)],
+        [*error.rules_with_ways(str)] if isinstance(error, InputError) else [(str(error), None)],
     ]

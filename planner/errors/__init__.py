@@ -88,14 +88,14 @@ class InputError(MemplanError):
     @property
     def sentences(self) -> tuple[str, ...]:
         """One sentence for each broken rule."""
-        return tuple(rule for rule, _ in self.told(str))
+        return tuple(rule for rule, _ in self.rules_with_ways(str))
 
     @property
     def ways(self) -> list[str]:
         """What to do about the broken rules, without repetition."""
-        return list(dict.fromkeys(way for _, way in self.told(str) if way is not None))
+        return list(dict.fromkeys(way for _, way in self.rules_with_ways(str) if way is not None))
 
-    def told(self, option: Callable[[Option], str]) -> Iterator[tuple[str, str | None]]:
+    def rules_with_ways(self, option: Callable[[Option], str]) -> Iterator[tuple[str, str | None]]:
         """Yield each sentence, with options in the syntax of an entrance, and what to do about its rule."""
         for each in self.said:
             parts = (each,) if isinstance(each, str) else each
@@ -105,7 +105,7 @@ class InputError(MemplanError):
     def written(self, option: Callable[[Option], str]) -> Iterator[str]:
         """Yield the sentences in the syntax of an entrance, each with what to do where that was not said before."""
         ways = set[str | None]({None})
-        for sentence, way in self.told(option):
+        for sentence, way in self.rules_with_ways(option):
             yield sentence if way in ways else f"{sentence} ({way})"
             ways.add(way)
 
@@ -194,7 +194,7 @@ def broken(*breaks: Break, way: str | None = None) -> NoReturn:
             "input": None,
         }
         for location, sentence in breaks
-        for rule, its_way in InputError(sentence, way=way).told(str)
+        for rule, its_way in InputError(sentence, way=way).rules_with_ways(str)
     ]
     raise ValidationError.from_exception_data("rule", details)
 
@@ -358,9 +358,9 @@ def sentences_of_options(error: ValidationError, options: Mapping[str, Any]) -> 
             rule = unknown_option(name, options) if entry["type"] == "extra_forbidden" else sentence
             said.append(behind(f"{path}: ", rule) if path else rule)
             continue
-        ((rule, way),) = InputError(sentence).told(str)
-        is_told = any(words in rule for words in ("did you mean", "such as", "as in", "the default"))
-        default = "" if is_told else _left_out(about)
+        ((rule, way),) = InputError(sentence).rules_with_ways(str)
+        has_hint = any(words in rule for words in ("did you mean", "such as", "as in", "the default"))
+        default = "" if has_hint else _left_out(about)
         said.append(mended((Option(name), f"{path.removeprefix(name)}: {rule}{default}"), None if default else way))
     return tuple(said)
 

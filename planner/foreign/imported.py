@@ -1,6 +1,6 @@
 """What readers share: their results, and the border where a stranger's bytes become errors of the file.
 
-What bytes do to a reader that it did not foresee is a fault of memplan, told as one on every entrance. Compilers' dumps
+What bytes do to a reader that it did not foresee is a fault of memplan, reported as one on every entrance. Compilers' dumps
 give lifetimes and no operations.
 """
 
@@ -55,7 +55,7 @@ _PROPOSED = (1, 64, 512)
 def with_advice(error: OpenSizesError, options: ModelOptions, read: Callable[[ModelOptions], Imported]) -> FormatError:
     """Return what to say of open sizes: sizes with which the model can be read, or why it cannot be with any.
 
-    Names that are asked for once others are given are all in it.
+    Names that are required once others are given are all in it.
     """
     refusal: InputError | None = None
     for size in _PROPOSED:
@@ -162,7 +162,7 @@ class Imported:
 
     @property
     def names(self) -> ProgramNames:
-        """The names that a program gives to the problem; none where the file tells lifetimes only."""
+        """The names that a program gives to the problem; none where the file has lifetimes only."""
         return NO_NAMES
 
     @property
@@ -172,7 +172,7 @@ class Imported:
 
     @property
     def ends(self) -> tuple[str, ...] | None:
-        """The buffers of the inputs and outputs of a program; None where the file tells lifetimes only."""
+        """The buffers of the inputs and outputs of a program; None where the file has lifetimes only."""
         return None
 
     @property

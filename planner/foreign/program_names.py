@@ -28,7 +28,7 @@ class Span:
 
 @dataclass(frozen=True)
 class ProgramNames:
-    """What a program tells beside the problem: names along time, and role, operation, type and model of each buffer.
+    """What a program has beside the problem: names along time, and role, operation, type and model of each buffer.
 
     `models` are those of an application; `roles` is one of `input`, `output`, `state`, `temporary`, `ring` for each
     buffer; `types` say shape and type of elements. Each of the four is empty or has an entry for each buffer.

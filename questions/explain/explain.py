@@ -150,8 +150,8 @@ def _problem_of(problem: Problem | None, graph: OperationGraph | None, capacity:
     if not isinstance(capacity, int) or isinstance(capacity, bool) or not 0 < capacity <= MAX_BYTES:
         rule = f"must be the bytes that a graph may use, from 1 to {MAX_BYTES}, got {shown(capacity)}"
         raise InputError(f"capacity: {rule}")
-    posed: Problem = search("problem-of-graph")(graph)
-    return posed.with_capacity(capacity)
+    of_graph: Problem = search("problem-of-graph")(graph)
+    return of_graph.with_capacity(capacity)
 
 
 def lines(found: ExplainAnswer) -> Iterator[str]:

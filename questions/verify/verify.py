@@ -160,7 +160,7 @@ def _unmendable(problem: Problem, plan: Plan) -> str | None:
         refuse_other_plan(problem, plan)
     except PlanError as error:
         # A text of the answer, whose other ways out are command lines, too.
-        return " ".join(rule for rule, _ in error.told(lambda option: f"--{option.field} {option.value}"))
+        return " ".join(rule for rule, _ in error.rules_with_ways(lambda option: f"--{option.field} {option.value}"))
     if all(pool.size is None for pool in problem.pools):
         return None
     instance = compile_problem(problem)

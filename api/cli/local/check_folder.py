@@ -103,7 +103,7 @@ def _flags(table: Mapping[str, Any], where: str, folder: Path, wrong: list[Sente
         for text in flags.get("budgets", ()):
             named_size(text, Problem(buffers=()), len(flags["budgets"]), "budgets")
     except OptionError as error:
-        wrong += [mended(f"{where}.{rule}", way) for rule, way in error.told(as_flag)]
+        wrong += [mended(f"{where}.{rule}", way) for rule, way in error.rules_with_ways(as_flag)]
     return flags
 
 
