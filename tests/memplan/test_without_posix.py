@@ -34,7 +34,7 @@ print(client.get("/openapi.json").text)
 COMMANDS = 'from memplan.api.cli.main import main; main(["plan", "examples/mobilenet_v2.csv"])'
 
 
-def rules_with_ways(program: str) -> dict[str, object]:
+def told(program: str) -> dict[str, object]:
     """Return the plan that a program prints, on a machine that is none of POSIX."""
     command = [sys.executable, "-c", AS_ON_WINDOWS + program]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=100, check=True)

@@ -38,7 +38,7 @@ def claim(store: Store, holder: str = "here", lease_s: float = 60.0) -> Job:
     return claimed
 
 
-def rules_with_ways(store: Store, job_id: str) -> list[str]:
+def told(store: Store, job_id: str) -> list[str]:
     events = store.events.after(job_id, 0)
     assert [event.seq for event in events] == list(range(1, len(events) + 1))
     return [event.kind for event in events]

@@ -38,7 +38,7 @@ def server() -> Iterator[Running]:
         yield found
 
 
-def rules_with_ways(answer: Any) -> Any:
+def told(answer: Any) -> Any:
     """Return what of an answer shows its mode."""
     if "objects" in answer:
         return [each["buffers"] for each in answer["objects"]]

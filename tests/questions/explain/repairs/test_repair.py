@@ -84,7 +84,7 @@ def test_no_repair_has_fewer_changes_than_brute_force_finds() -> None:
     assert {1, 2} <= set(numbers)
 
 
-def rules_with_ways(changes: tuple[RepairChange, ...]) -> list[tuple[Any, ...]]:
+def told(changes: tuple[RepairChange, ...]) -> list[tuple[Any, ...]]:
     return [(change.kind, change.buffers) for change in changes]
 
 
