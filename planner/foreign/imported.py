@@ -1,6 +1,6 @@
 """What readers share: their results, and the border where a stranger's bytes become errors of the file.
 
-What bytes do to a reader that it did not foresee is a fault of memplan, reported as one on every entrance. Compilers' dumps
+What bytes do to a reader that it did not foresee is a fault of memplan, reported as one everywhere. Compilers' dumps
 give lifetimes and no operations.
 """
 
