@@ -26,10 +26,10 @@ def _commands() -> Mapping[str, Any]:
     from memplan.questions import Command
 
     own = {"bench": bench.COMMAND, "fits": torch.FITS, "library": library.COMMAND, "mcp": mcp.COMMAND}
-    return {**dict.fromkeys(_questions(), Command(_of_question)), **own}
+    return {**dict.fromkeys(_questions(), Command(_question_command)), **own}
 
 
-def _of_question(name: str) -> "click.Command":
+def _question_command(name: str) -> "click.Command":
     """Import the command of a question."""
     found: click.Command
     if name == "order":
@@ -44,8 +44,10 @@ def _of_question(name: str) -> "click.Command":
         from memplan.extensions.shapes.command import shapes as found
     elif name == "compare":
         from memplan.extensions.files.compare_command import compare as found
-    else:
+    elif name == "convert":
         from memplan.extensions.files.convert_command import convert as found
+    else:
+        raise LookupError(name)
     return found
 
 
@@ -65,6 +67,7 @@ def _searches() -> Mapping[str, Any]:
         "differing": differing.SEARCH,
         "price-lines": prices.PRICE_LINES,
         "narrow-prices": prices.NARROW_PRICES,
+        "read-operations": networks.READ_OPERATIONS,
         "reorder": networks.REORDER,
         "check-reorder": networks.CHECK_REORDER,
         "problem-of-graph": networks.PROBLEM_OF_GRAPH,
@@ -135,10 +138,6 @@ def _inputs() -> Mapping[str, Any]:
     }
 
 
-def _programs() -> Mapping[str, Any]:
-    return {"operations": "memplan.extensions.networks.models.imported_program:of_program"}
-
-
 def _solvers() -> Mapping[str, Any]:
     from memplan.extensions.prices.rows import PRICE_BOUNDS, PRICES
 
@@ -153,7 +152,6 @@ TABLES: Mapping[str, Callable[[], Mapping[str, Any]]] = {
     "views": _views,
     "systems": _systems,
     "inputs": _inputs,
-    "programs": _programs,
     "own-solvers": _solvers,
 }
 """From the name of a table to the function that returns its rows by name."""

@@ -95,7 +95,7 @@ if TYPE_CHECKING:
     _Options = ParamSpec("_Options")
     _Answer = TypeVar("_Answer", covariant=True)
 
-    class _Asked(Protocol[_Options, _Answer]):
+    class _Typed(Protocol[_Options, _Answer]):
         """A question as it is called: its inputs also as paths or JSON, its options by name or in one value."""
 
         @overload
@@ -103,22 +103,24 @@ if TYPE_CHECKING:
         @overload
         def __call__(self, *inputs: Any, **options: Any) -> _Answer: ...
 
-    def _asked(question: Callable[..., _Answer], options: Callable[_Options, object]) -> _Asked[_Options, _Answer]:
+    def _typed_question(
+        question: Callable[..., _Answer], options: Callable[_Options, object]
+    ) -> _Typed[_Options, _Answer]:
         raise NotImplementedError
 
-    cascade = _asked(_cascade, CascadeOptions)
-    certify = _asked(_certify, CertifyOptions)
-    check = _asked(_check, CheckOptions)
-    compare = _asked(_compare, CompareOptions)
-    convert = _asked(_convert, ConvertOptions)
-    explain = _asked(_explain, ExplainOptions)
-    liveness = _asked(_liveness, LivenessOptions)
-    order = _asked(_order, OrderOptions)
-    plan = _asked(_plan, PlanOptions)
-    schedule = _asked(_schedule, ScheduleOptions)
-    shapes = _asked(_shapes, ShapesOptions)
-    sweep = _asked(_sweep, SweepOptions)
-    verify = _asked(_verify, VerifyOptions)
+    cascade = _typed_question(_cascade, CascadeOptions)
+    certify = _typed_question(_certify, CertifyOptions)
+    check = _typed_question(_check, CheckOptions)
+    compare = _typed_question(_compare, CompareOptions)
+    convert = _typed_question(_convert, ConvertOptions)
+    explain = _typed_question(_explain, ExplainOptions)
+    liveness = _typed_question(_liveness, LivenessOptions)
+    order = _typed_question(_order, OrderOptions)
+    plan = _typed_question(_plan, PlanOptions)
+    schedule = _typed_question(_schedule, ScheduleOptions)
+    shapes = _typed_question(_shapes, ShapesOptions)
+    sweep = _typed_question(_sweep, SweepOptions)
+    verify = _typed_question(_verify, VerifyOptions)
     solve = plan
 
 # fmt: off

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 class Row(NamedTuple):
     """A row of the table of questions: what is known of one before it is imported.
 
-    load: imports it, by its name.
+    load: imports it.
     panel: where the list of commands has it.
     document: the page in `docs` about it.
     former: from names that it had, or has elsewhere, to the command that answers them.
@@ -22,7 +22,7 @@ class Row(NamedTuple):
     deprecated: since which version it is, and what takes its place: "since 1.2, write `memplan plan --heaps`".
     """
 
-    load: Callable[[str], "Capability[Any]"]
+    load: Callable[[], "Capability[Any]"]
     panel: str = "Plan"
     document: str = "plan.md"
     former: Mapping[str, str] = MappingProxyType({})
@@ -58,44 +58,58 @@ class _Imported:
 class Cluster(_Imported):
     """Other machines that run command lines for several files.
 
-    The entry point's name is a scheme, such as `dask` in `--on dask://HOST:PORT`; its function runs command lines
-    there.
+    Its name in the table `clusters` is a scheme, such as `dask` in `--on dask://HOST:PORT`; its function runs command
+    lines there.
     """
 
 
 class Search(_Imported):
-    """A search that a distribution provides.
-
-    The entry point `recompute` searches for programs in which operations run again: `(graph, options, control)` to an
-    `OrderAnswer`; `objects` for shared objects: what `memplan.questions.plan.objects` gives it.
-    """
+    """A function that an extension brings and the base calls by its name in the table `searches`."""
 
 
 class View(_Imported):
-    """A page of answers that a distribution writes."""
+    """A page of answers, which an extension writes."""
 
 
-def _imported(name: str) -> "Capability[Any]":
-    """Import a question about buffers and pools."""
-    CAPABILITY: Capability[Any]  # noqa: N806 - as the modules call it
-    if name == "plan":
-        from memplan.questions.plan.plan import CAPABILITY
-    elif name == "explain":
-        from memplan.questions.explain.explain import CAPABILITY
-    elif name == "verify":
-        from memplan.questions.verify.verify import CAPABILITY
-    elif name == "check":
-        from memplan.questions.check.check import CAPABILITY
-    elif name == "sweep":
-        from memplan.questions.sweep.combinations import CAPABILITY
-    else:
-        from memplan.questions.certify.certify import CAPABILITY
+def _plan() -> "Capability[Any]":
+    from memplan.questions.plan.plan import CAPABILITY
+
+    return CAPABILITY
+
+
+def _explain() -> "Capability[Any]":
+    from memplan.questions.explain.explain import CAPABILITY
+
+    return CAPABILITY
+
+
+def _verify() -> "Capability[Any]":
+    from memplan.questions.verify.verify import CAPABILITY
+
+    return CAPABILITY
+
+
+def _check() -> "Capability[Any]":
+    from memplan.questions.check.check import CAPABILITY
+
+    return CAPABILITY
+
+
+def _sweep() -> "Capability[Any]":
+    from memplan.questions.sweep.combinations import CAPABILITY
+
+    return CAPABILITY
+
+
+def _certify() -> "Capability[Any]":
+    from memplan.questions.certify.certify import CAPABILITY
+
     return CAPABILITY
 
 
 _OWN: Mapping[str, Row] = {
     "plan": Row(
-        _imported,
+        _plan,
         former={
             **dict.fromkeys(("allocate", "optimize", "objects"), "plan"),
             "solve": "plan",
@@ -107,7 +121,7 @@ _OWN: Mapping[str, Row] = {
         " the gap.",
     ),
     "explain": Row(
-        _imported,
+        _explain,
         document="explanations.md",
         former={
             **dict.fromkeys(("repair", "repairs"), "explain --repairs"),
@@ -117,7 +131,7 @@ _OWN: Mapping[str, Row] = {
         " is needed.",
     ),
     "verify": Row(
-        _imported,
+        _verify,
         document="verify.md",
         former={
             "validate": "verify",
@@ -129,18 +143,18 @@ _OWN: Mapping[str, Row] = {
         " is wrong.",
     ),
     "check": Row(
-        _imported,
+        _check,
         document="builds.md",
         former={"diff": "check --differences"},
         help="Check what a plan uses against budgets and a baseline, and name the buffers that made a peak grow.",
     ),
     "sweep": Row(
-        _imported,
+        _sweep,
         former={"scenarios": "sweep --changes"},
         help="Plan a problem for many sizes of its pools, alignments and changes, and show what each of them is worth.",
     ),
     "certify": Row(
-        _imported,
+        _certify,
         document="certificates.md",
         former={"certificate": "certify"},
         help="Write a certificate that a plan is the best, or that nothing fits, which can be checked without memplan.",
@@ -170,7 +184,7 @@ class _Capabilities(Mapping[str, "Capability[Any]"]):
     """The questions themselves by name; each is imported when it is asked for."""
 
     def __getitem__(self, name: str) -> "Capability[Any]":
-        return questions()[name].load(name)
+        return questions()[name].load()
 
     def __iter__(self) -> Iterator[str]:
         return iter(questions())

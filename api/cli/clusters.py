@@ -1,4 +1,4 @@
-"""Command lines for several files, run on other machines by a cluster that a distribution provides."""
+"""Command lines for several files, run on other machines by a cluster that an extension provides."""
 
 from __future__ import annotations
 

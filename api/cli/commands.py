@@ -44,8 +44,10 @@ def _imported(name: str) -> click.Command:
         from memplan.api.cli.service.database import database as found
     elif name == "core":
         from memplan.api.cli.solvers.core import core as found
-    else:
+    elif name == "doctor":
         from memplan.api.cli.solvers.doctor import doctor as found
+    else:
+        raise LookupError(name)
     return found
 
 
@@ -80,7 +82,7 @@ COMMANDS = {
 
 
 def added() -> dict[str, Command]:
-    """Return the commands of other distributions by name; memplan's own names take precedence."""
+    """Return the commands of extensions that belong to no question, by name."""
     rows = extensions("commands")
     return {name: row for name, row in rows.items() if name not in COMMANDS and name not in questions()}
 

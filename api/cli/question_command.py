@@ -71,7 +71,7 @@ def command_of(
 ) -> Callable[[Callable[[CommandLine], int]], QuestionCommand]:
     """Make a function the command of a question, with flags of its own, which win over those that are made."""
 
-    def made(answer: Callable[[CommandLine], int]) -> QuestionCommand:
+    def decorate(answer: Callable[[CommandLine], int]) -> QuestionCommand:
         command: QuestionCommand = QuestionCommand(
             *(capability, answer, formats, forms, beside, needs_plans),
             callback=lambda **given: _run(command, given),
@@ -80,7 +80,7 @@ def command_of(
         )
         return command
 
-    return made
+    return decorate
 
 
 def answer_plainly(line: CommandLine) -> int:

@@ -35,30 +35,30 @@ def hints(error: click.UsageError, words: Sequence[str]) -> Iterator[str]:
     """Yield corrections of a command line that click refuses, as whole commands where possible."""
     match error:
         case click.NoSuchCommand():
-            yield _of_command(error, words)
+            yield _command_hint(error, words)
         case click.NoSuchOption():
-            yield from _of_unknown(error)
+            yield from _option_hints(error)
         case ExtraArguments():
-            yield from _of_extra([*words], error.extra)
+            yield from _extra_file_hints([*words], error.extra)
         case click.BadOptionUsage():
             option = next(each for each in _params(error) if error.option_name in flags_for(each))
-            yield f"write {error.option_name} alone, or leave it out" if option.is_flag else _said(option)
+            yield f"write {error.option_name} alone, or leave it out" if option.is_flag else _option_help(option)
         case click.MissingParameter():
-            yield from _of_missing(error.param, words)
+            yield from _missing_value_hints(error.param, words)
         case click.BadParameter(param=click.Parameter()):
-            yield from _of_value(error.param, words)
+            yield from _wrong_value_hints(error.param, words)
 
 
 def _params(error: click.UsageError) -> Sequence[Any]:
     return () if error.ctx is None else error.ctx.command.params
 
 
-def _said(option: Any) -> str:
+def _option_help(option: Any) -> str:
     """Return what an option takes, whose value is missing."""
     return f"{option.opts[0]} {option.metavar or 'VALUE'}: {option.help}"
 
 
-def _of_command(error: click.NoSuchCommand, words: Sequence[str]) -> str:
+def _command_hint(error: click.NoSuchCommand, words: Sequence[str]) -> str:
     name, group = error.command_name, "memplan" if error.ctx is None else error.ctx.command_path
     if Path(words[0]).exists() or "." in words[0]:
         return f"did you mean `memplan {shlex.join(['plan', *words])}`?"
@@ -68,7 +68,7 @@ def _of_command(error: click.NoSuchCommand, words: Sequence[str]) -> str:
     return f"did you mean `{group} {near}`?" if near else f"`{group} --help` lists all commands"
 
 
-def _of_unknown(error: click.NoSuchOption) -> Iterator[str]:
+def _option_hints(error: click.NoSuchOption) -> Iterator[str]:
     from memplan.api.cli.commands import made
 
     option, flags = error.option_name, {flag for each in _params(error) for flag in each.opts}
@@ -84,9 +84,9 @@ def _of_unknown(error: click.NoSuchOption) -> Iterator[str]:
         yield f"`{error.ctx.command_path} --help` says which options there are"
 
 
-def _of_missing(parameter: Any, words: Sequence[str]) -> Iterator[str]:
+def _missing_value_hints(parameter: Any, words: Sequence[str]) -> Iterator[str]:
     if isinstance(parameter, click.Option):
-        yield _said(parameter)
+        yield _option_help(parameter)
         return
     name, about = parameter.human_readable_name, str(getattr(parameter, "help", None) or "").rstrip(".")
     yield f"{name} is {about[:1].lower()}{about[1:]}" if about else f"see `memplan {words[0]} --help`"
@@ -94,7 +94,7 @@ def _of_missing(parameter: Any, words: Sequence[str]) -> Iterator[str]:
         yield f"`memplan plan {shlex.quote(words[1])} -o plan.json` writes a plan"
 
 
-def _of_value(parameter: Any, words: Sequence[str]) -> Iterator[str]:
+def _wrong_value_hints(parameter: Any, words: Sequence[str]) -> Iterator[str]:
     """Yield the value that is meant, or the default, or else what the option is for."""
     parts = [part for word in words for part in (word.split("=", 1) if word[:2] == "--" else [word])]
     given = [value for flag, value in pairwise(parts) if flag in parameter.opts]
@@ -113,7 +113,7 @@ def _of_value(parameter: Any, words: Sequence[str]) -> Iterator[str]:
         yield f"{parameter.opts[0]}: {f'its help says: {about}' if default is None else f'the default is {default}'}"
 
 
-def _of_extra(words: list[str], extra: Sequence[str]) -> Iterator[str]:
+def _extra_file_hints(words: list[str], extra: Sequence[str]) -> Iterator[str]:
     """Yield the command lines that may be meant by one with too many files."""
     first = next((word for word in words[1:] if not word.startswith("-") and word not in extra), None)
     if first is None:

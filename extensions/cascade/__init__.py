@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from memplan.questions.capability import Capability
 
 
-def _cascade(_name: str) -> "Capability[Any]":
+def _cascade() -> "Capability[Any]":
     from memplan.extensions.cascade.cascade import CAPABILITY
 
     return CAPABILITY

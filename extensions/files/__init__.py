@@ -10,13 +10,13 @@ if TYPE_CHECKING:
 _PANEL = "Files"
 
 
-def _compare(_name: str) -> "Capability[Any]":
+def _compare() -> "Capability[Any]":
     from memplan.extensions.files.compare.compare import CAPABILITY
 
     return CAPABILITY
 
 
-def _convert(_name: str) -> "Capability[Any]":
+def _convert() -> "Capability[Any]":
     from memplan.extensions.files.convert.convert import CAPABILITY
 
     return CAPABILITY

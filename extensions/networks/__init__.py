@@ -8,24 +8,27 @@ if TYPE_CHECKING:
     from memplan.questions.capability import Capability
 
 
-def _imported(name: str) -> "Capability[Any]":
-    CAPABILITY: Capability[Any]  # noqa: N806 - as the modules call it
-    if name == "order":
-        from memplan.extensions.networks.order.order import CAPABILITY
-    else:
-        from memplan.extensions.networks.liveness.liveness import CAPABILITY
+def _order() -> "Capability[Any]":
+    from memplan.extensions.networks.order.order import CAPABILITY
+
+    return CAPABILITY
+
+
+def _liveness() -> "Capability[Any]":
+    from memplan.extensions.networks.liveness.liveness import CAPABILITY
+
     return CAPABILITY
 
 
 ORDER = Row(
-    _imported,
+    _order,
     panel="Networks",
     document="order.md",
     former={"recompute": "order --recompute", "reorder": "order"},
     help="Order operations so that as few bytes as possible are alive at once, and plan them in that order.",
 )
 LIVENESS = Row(
-    _imported,
+    _liveness,
     panel="Networks",
     document="liveness.md",
     former={"shadow": "liveness --plan"},
@@ -35,3 +38,4 @@ LIVENESS = Row(
 REORDER = Search("memplan.extensions.networks.commands.reordering:reordered")
 CHECK_REORDER = Search("memplan.extensions.networks.commands.reordering:check")
 PROBLEM_OF_GRAPH = Search("memplan.extensions.networks.inputs:problem_of_graph")
+READ_OPERATIONS = Search("memplan.extensions.networks.models.imported_program:read_operations")

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from memplan.questions.capability import Capability
 
 
-def _schedule(_name: str) -> "Capability[Any]":
+def _schedule() -> "Capability[Any]":
     from memplan.extensions.schedule.schedule import CAPABILITY
 
     return CAPABILITY

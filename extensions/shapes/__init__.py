@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from memplan.questions.capability import Capability
 
 
-def _shapes(_name: str) -> "Capability[Any]":
+def _shapes() -> "Capability[Any]":
     from memplan.extensions.shapes.shapes import CAPABILITY
 
     return CAPABILITY

@@ -1,13 +1,13 @@
 """Documents that pose a problem, given where one is wanted: memplan's own operations, several models together.
 
-What operations are, an extension says: the row `operations` of the table `programs`.
+What operations are, an extension says: the row `read-operations` of the table `searches`.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from memplan.planner.extensions import extensions, imported
+from memplan.planner.extensions import extensions
 from memplan.planner.foreign.imported import Imported
 from memplan.planner.model.problem import Problem
 
@@ -18,9 +18,9 @@ TOO_MANY = "must be at most {most} statements and buffers, once every call is re
 """The rule for the size of a program whose calls are expanded."""
 
 
-def of_program(value: object) -> Imported:
+def read_operations(value: object) -> Imported:
     """Return operations that have been parsed, and their problem; raises OperationsError."""
-    program: Imported = imported(extensions("programs")["operations"])(value)
+    program: Imported = extensions("searches")["read-operations"].load()(value)
     return program
 
 
@@ -32,7 +32,7 @@ def poses_a_problem(value: object) -> bool:
 def problem_from(value: dict[str, Any]) -> tuple[Problem, Imported | None]:
     """Return the problem that operations or several models pose, with the operations; raises InputError."""
     if "functions" in value:
-        program = of_program(value)
+        program = read_operations(value)
         return program.problem, program
     return application_from(value).problem, None
 
@@ -44,7 +44,7 @@ def application_from(value: dict[str, Any]) -> Application:
     models = value["models"]
     if isinstance(models, dict):
         read = {
-            name: of_program(each).problem if poses_a_problem(each) and "functions" in each else each
+            name: read_operations(each).problem if poses_a_problem(each) and "functions" in each else each
             for name, each in models.items()
         }
         value = {**value, "models": read}

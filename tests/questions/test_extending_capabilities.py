@@ -147,7 +147,7 @@ def test_a_toy_capability_is_answered_on_every_entrance(tmp_path: Path) -> None:
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
     rows = "_OWN: Mapping[str, Row] = {\n"
     found = "    from memplan.questions.count.count import CAPABILITY\n\n    return CAPABILITY\n"
-    load = f"def _count(_name: str) -> Any:\n{found}\n"
+    load = f"def _count() -> Any:\n{found}\n"
     extend(
         tmp_path,
         {

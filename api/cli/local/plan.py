@@ -31,14 +31,14 @@ from memplan.planner.extensions import extensions
 from memplan.planner.formats import FORMATS, memplan_json
 from memplan.planner.model.objects import ObjectsProblem
 from memplan.planner.model.plan import Plan
-from memplan.questions import questions, search
+from memplan.questions import search
 from memplan.questions.plan.answers import heaps_line, kept_lines, others_lines, problem_in_heaps
 from memplan.questions.plan.plan import CAPABILITY
 from memplan.questions.plan.reason import is_own_planner
 from memplan.questions.reading import ReadOptions
 
 _BEST = "best"
-_BESIDE = (PAGE, PICTURE, FOLDER, *((CERTIFICATE,) if "certify" in questions() else ()))
+_BESIDE = (PAGE, PICTURE, FOLDER, CERTIFICATE)
 _ORDER = (
     "best: plan operations in the order that needs the fewest bytes. A,B:"
     f" {ReadOptions.model_fields['order'].description!s}"

@@ -10,22 +10,16 @@ from memplan.solvers.search.incumbent import Search
 def solve(instance: Instance, search: Search) -> None:
     """Offer the plan that puts each buffer at the lowest offset that is free during its lifetime."""
     offset, end = np.zeros(len(instance), dtype=np.int64), instance.end
-    placed: list[int] = []
-    for i in np.argsort(instance.start, kind="stable").tolist():
+    order = np.argsort(instance.start, kind="stable").tolist()
+    for k, i in enumerate(order):
         if search.is_over:
             return
-        alive = [j for j in placed if instance.start[i] < end[j] and instance.start[j] < end[i]]
+        alive = [j for j in order[:k] if instance.start[i] < end[j] and instance.start[j] < end[i]]
         for low, high in sorted((offset[j], offset[j] + instance.size[j]) for j in alive):
             if low - offset[i] >= instance.size[i]:
                 break
             offset[i] = max(offset[i], high)
-        placed.append(i)
     search.offer(np.zeros_like(offset), offset, "first-fit")
 
 
-ROW = SolverRow(
-    "first-fit",
-    "the lowest free offset, in the order of starts",
-    "memplan_bump.solver:solve",
-    can=frozenset({"capacity"}),
-)
+ROW = SolverRow("first-fit", "the lowest free offset", "memplan_bump.solver:solve", can=frozenset({"capacity"}))

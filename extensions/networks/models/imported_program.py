@@ -50,7 +50,7 @@ class ImportedProgram(Imported):
         return tuple(f"{self.operations.entry}/{name}" for name in ends)
 
 
-def of_program(value: object) -> ImportedProgram:
+def read_operations(value: object) -> ImportedProgram:
     """Return operations that have been parsed, and their problem; raises OperationsError."""
     operations = operations_from(value)
     return ImportedProgram(
