@@ -51,6 +51,9 @@ finally:
 """
 PROGRAMS: Mapping[str, str] = {
     BASE: """
+import json
+import tempfile
+from pathlib import Path
 import memplan
 from memplan.api.client.http import Client
 from memplan.api.client.http_async import AsyncClient
@@ -60,6 +63,26 @@ with Client("http://127.0.0.1:9", key=None):
 assert memplan.plan(memplan.read_problem("examples/mobilenet_v2.csv")).status == "optimal"
 run("plan examples/two_memories.json -q")
 run("order examples/graphs/torch_resnet18_b1_sgd.json -q")
+run("order examples/graphs/torch_resnet18_b1_sgd.json --recompute --time-limit 2 -q")
+run("plan examples/mobilenet_v2.csv -q --solver reference:ttlang-multi-order-decreasing")
+run("plan examples/mobilenet_v2.csv --heaps 2MiB --time-limit 2 -q")
+run("plan tests/models/exported.pt2 --dim s77=16 -q")
+run("plan tests/models/recorded/kws_dscnn_int8.tflite -q")
+run("plan tests/models/thirds.pte -q")
+run("bench examples/mobilenet_v2.csv --solvers greedy --time-limit 1")
+run("library check minimalloc-a --fast")
+
+folder = Path(tempfile.mkdtemp())
+run(f"plan examples/mobilenet_v2.csv -q -o {folder}/plan.html")
+run(f"cascade examples/networks/mobilenet_v1.json --point -1 --time-limit 2 -q -o {folder}/")
+buffers = [{"id": k, "size": 4, "start": k, "end": k + 1} for k in range(3)]
+(folder / "objects.json").write_text(json.dumps({"kind": "objects", "buffers": buffers}))
+run(f"plan {folder}/objects.json -q")
+reuse, pools = [{"pairs": [[0, 1], [1, 2]], "cost": 1}], [{"name": "fast", "size": 12}]
+priced = {"buffers": buffers, "reuse": reuse, "pools": pools, "objective": "cost"}
+(folder / "priced.json").write_text(json.dumps(priced))
+run(f"plan {folder}/priced.json --solver prices -q")
+run(f"plan {folder}/priced.json --plans 2 -q")
 """,
     "engines": """
 for solver in ("cp-sat", "highs", "cbc"):
@@ -123,66 +146,8 @@ import memplan.tvm
 memplan.tvm.install()
 memplan.tvm.uninstall()
 """,
-    "systems": """
-from memplan.planner.systems import reference_planners
-assert "reference:ggml-allocator" in reference_planners()
-run("plan examples/mobilenet_v2.csv -q --solver reference:ttlang-multi-order-decreasing")
-""",
     "torch": """
-run("plan tests/models/exported.pt2 --dim s77=16 -q")
-""",
-    "models": """
-import tempfile
-run("plan tests/models/recorded/kws_dscnn_int8.tflite -q")
-run("plan tests/models/thirds.pte -q")
-run(f"cascade examples/networks/mobilenet_v1.json --point -1 --time-limit 2 -q -o {tempfile.mkdtemp()}/")
-""",
-    "prices": """
-import json
-import tempfile
-from pathlib import Path
-buffers = [{"id": k, "size": 4, "start": k, "end": k + 1} for k in range(3)]
-reuse = [{"pairs": [[0, 1], [1, 2]], "cost": 1}]
-pools = [{"name": "fast", "size": 8}]
-problem = {"buffers": buffers, "reuse": reuse, "pools": pools, "objective": "cost"}
-file = Path(tempfile.mkdtemp()) / "priced.json"
-file.write_text(json.dumps(problem))
-run(f"plan {file} --solver prices -q")
-""",
-    "differing": """
-import json
-import tempfile
-from pathlib import Path
-buffers = [{"id": k, "size": 4, "start": k, "end": k + 1} for k in range(3)]
-reuse = [{"pairs": [[0, 1], [1, 2]], "cost": 1}]
-pools = [{"name": "fast", "size": 12}]
-problem = {"buffers": buffers, "reuse": reuse, "pools": pools, "objective": "cost"}
-file = Path(tempfile.mkdtemp()) / "priced.json"
-file.write_text(json.dumps(problem))
-run(f"plan {file} --plans 2 -q")
-""",
-    "objects": """
-import json
-import tempfile
-from pathlib import Path
-buffer = {"id": 1, "size": 8, "start": 0, "end": 1}
-file = Path(tempfile.mkdtemp()) / "objects.json"
-file.write_text(json.dumps({"kind": "objects", "buffers": [buffer]}))
-run(f"plan {file} -q")
-run("plan examples/mobilenet_v2.csv --heaps 2MiB --time-limit 2 -q")
-""",
-    "recompute": """
-run("order examples/graphs/torch_resnet18_b1_sgd.json --recompute --time-limit 2 -q")
-""",
-    "bench": """
-run("bench examples/mobilenet_v2.csv --solvers greedy --time-limit 1")
-""",
-    "library": """
-run("library check minimalloc-a schedule --fast")
-""",
-    "page": """
-import tempfile
-run(f"plan examples/mobilenet_v2.csv -q -o {tempfile.mkdtemp()}/plan.html")
+import memplan.torch, torch
 """,
     "all": """
 run("doctor")
