@@ -22,7 +22,7 @@ _DEPTH = 50
 """How many times as many cases as in the gate the tests draw for a release."""
 
 PROGRAMS: Mapping[str, tuple[str | int, ...]] = {
-    "tests": ("pytest", "--numprocesses=logical", "--hypothesis-profile=explore", "-m", "hypothesis or drawn"),
+    "tests": ("pytest", "--numprocesses=logical", "--hypothesis-profile=explore", "-m", "hypothesis or drawn or deep"),
     "agreement": ("lab.agreement", 200_000),
     "constraints": ("lab.agreement", 20_000, "--constraints"),
     "pairs": ("lab.agreement", 20_000, "--pairs"),

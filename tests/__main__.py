@@ -3,8 +3,8 @@
 The tests run in parallel, a process a core and one more, as those of two groups wait more than they work. What fails is
 run once more, alone: tests with clocks and processes may fail beside others. `python -m tests --fast` takes under a
 minute: the same checks, and those tests of the domain, of searches, and of what keeps and runs jobs that are neither
-marked `slow`, nor draw their cases (hypothesis), nor need PostgreSQL. Everything else on the command line goes to
-pytest: `python -m tests -k verify`.
+marked `slow`, nor draw their cases (hypothesis), nor need PostgreSQL. Those that are marked `deep` run before a
+release (`make deep`). Everything else on the command line goes to pytest: `python -m tests -k verify`.
 """
 
 from __future__ import annotations
@@ -49,7 +49,9 @@ def main() -> int:
     # Tests start hundreds of processes: each would compile all that it imports.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     told = [argument for argument in sys.argv[1:] if argument != "--fast"]
-    fast = ["-m", "not slow and not hypothesis", "-k", "not postgresql", *FAST_LANE] if "--fast" in sys.argv[1:] else []
+    chosen = ["-m", "not slow and not deep and not hypothesis", "-k", "not postgresql", *FAST_LANE]
+    if "--fast" not in sys.argv[1:]:
+        chosen = [] if "-m" in told else ["-m", "not deep"]
     started = _begun("checks")
     for name, check in [(name, _started(program, *options)) for name, (program, *options) in CHECKS]:
         found, _ = check.communicate()
@@ -59,7 +61,7 @@ def main() -> int:
     print(f"== checks: ok, {time.monotonic() - started:.0f} s", flush=True)
     types = subprocess.Popen(TYPES, cwd=ROOT, stdout=subprocess.PIPE, text=True)
     _begun("tests")
-    status = _tested([*fast, *told])
+    status = _tested([*chosen, *told])
     found, _ = types.communicate()
     _begun("types")
     print(found, end="")

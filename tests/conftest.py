@@ -16,7 +16,7 @@ from xdist.scheduler import LoadScopeScheduling
 from memplan.solvers.core import build as core
 from tests.support.depth import DEPTH
 
-_EXAMPLES = 50
+_EXAMPLES = 25
 _ON_LOADED_MACHINES = [HealthCheck.too_slow]
 settings.register_profile(
     "explore",

@@ -103,7 +103,7 @@ pool, then of the one before it, and so on."""
 Range = Annotated[tuple[Bytes, Bytes], BeforeValidator(as_tuple)]
 Pair = Annotated[tuple[Id, Id], BeforeValidator(as_tuple)]
 Cost = Annotated[float, Field(ge=0, le=MAX_COST, allow_inf_nan=False)]
-Ids = Annotated[tuple[Id, ...], WrapValidator(in_parts), Field(min_length=1)]
+Ids = Annotated[tuple[Id, ...], Field(min_length=1), WrapValidator(in_parts)]
 Buffers = Annotated[
     BufferTable,
     GetPydanticSchema(
@@ -153,7 +153,7 @@ class BankUse(BufferUse):
 class ReuseCost(Value):
     """Pairs of buffers, each with a cost for sharing bytes: one after the other in one pool."""
 
-    pairs: Annotated[tuple[Pair, ...], WrapValidator(in_parts), Field(min_length=1)]
+    pairs: Annotated[tuple[Pair, ...], Field(min_length=1), WrapValidator(in_parts)]
     cost: Annotated[int, Field(ge=1, le=MAX_REUSE_COST)]
 
     @property

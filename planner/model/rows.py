@@ -74,8 +74,8 @@ Bytes = Annotated[int, Field(ge=0, le=MAX_BYTES)]
 Alignment = Annotated[int, Field(ge=1, le=MAX_BYTES)]
 Name = Annotated[str, Field(min_length=1)]
 Interval = Annotated[tuple[Time, Time], BeforeValidator(as_tuple)]
-Lifetimes = Annotated[tuple[Interval, ...], WrapValidator(in_parts), Field(min_length=1)]
-PoolNames = Annotated[tuple[Name, ...], WrapValidator(in_parts), Field(min_length=1)]
+Lifetimes = Annotated[tuple[Interval, ...], WrapValidator(in_parts)]
+PoolNames = Annotated[tuple[Name, ...], Field(min_length=1), WrapValidator(in_parts)]
 Shift = Annotated[int, Field(ge=-MAX_BYTES, le=MAX_BYTES)]
 
 

@@ -13,7 +13,7 @@ from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import MAX_TIME, MIN_TIME, Id
 from memplan.planner.verify.placed import PlacedBuffers
-from memplan.planner.verify.tie_rules import most_used
+from memplan.planner.verify.tie_rules import PAIR_RULES, most_used
 from memplan.questions.plan.replanning.old_places import OldPlaces, old_places
 
 Reason = Literal["pool", "rule", "taken", "above", "free", "unknown"]
@@ -70,6 +70,9 @@ class MoveReasons:
         end = offset + int(problem.buffers.size[i])
         if end > self.used[q]:
             return "above", f"its old place ends at {end}, above the {self.used[q]} bytes that the new plan uses"
+        broken = self._broken_rule(i, q, offset)
+        if broken is not None:
+            return "rule", f"at its old place, {broken}"
         if q != self.now.pool[i]:
             return "pool", "its old place is free, in another pool"
         return "free", "its old place is free"
@@ -88,6 +91,17 @@ class MoveReasons:
             if frozenset((i, j)) in self.listed:
                 met.append((MAX_TIME, j))
         return self.problem.buffers.ids[min(met)[1]] if met else None
+
+    def _broken_rule(self, i: int, q: int, offset: int) -> str | None:
+        """Return the message of a rule between two buffers that buffer `i` would break alone at its old place."""
+        pool, offsets = self.now.pool.copy(), self.now.offset.copy()
+        pool[i], offsets[i] = q, offset
+        there, name = PlacedBuffers(self.problem, pool, offsets), self.problem.buffers.ids[i]
+        for field, rule in PAIR_RULES.items():
+            for violation in rule(self.problem, there) if getattr(self.problem, field) else ():
+                if name in (violation.first, violation.second):
+                    return violation.message
+        return None
 
     def _meeting(self, i: int, j: int) -> list[int]:
         """Return the first time at which two buffers are both alive, if any; each has few lifetimes."""

@@ -214,7 +214,7 @@ class ExplainOptions(SearchOptions):
     most_changes: Annotated[int, Field(ge=1, le=MOST_CHANGES)] = Field(
         3, description="Combine at most this many changes in one repair."
     )
-    kinds: Annotated[tuple[ChangeKind, ...], BeforeValidator(as_tuple), Field(min_length=1)] = Field(
+    kinds: Annotated[tuple[ChangeKind, ...], Field(min_length=1), BeforeValidator(as_tuple)] = Field(
         KINDS, description=f"Allow only changes of these kinds in repairs: {', '.join(KINDS)}."
     )
     with_plans: bool = Field(False, description="Include the plan of each repair in the answer.")

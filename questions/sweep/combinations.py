@@ -62,7 +62,7 @@ class SizeRange(WireValue):
     step: Annotated[int, Field(gt=0, le=MAX_BYTES)]
 
 
-SizeList = Annotated[tuple[Bytes, ...], BeforeValidator(as_tuple), Field(min_length=1, max_length=MOST_SIZES)]
+SizeList = Annotated[tuple[Bytes, ...], Field(min_length=1, max_length=MOST_SIZES), BeforeValidator(as_tuple)]
 
 
 def _kind_of_sizes(value: object) -> str | None:

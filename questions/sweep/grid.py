@@ -134,7 +134,7 @@ class Change(WireValue):
         return " ".join(f"{name}.{field}={value}" for field, value in self.fields.items())
 
 
-Axis = Annotated[tuple[Change, ...], BeforeValidator(as_tuple), Field(min_length=1)]
+Axis = Annotated[tuple[Change, ...], Field(min_length=1), BeforeValidator(as_tuple)]
 Grid = Annotated[tuple[Axis, ...], BeforeValidator(as_tuple)]
 _GRID: TypeAdapter[tuple[tuple[Change, ...], ...]] = TypeAdapter(Grid)
 

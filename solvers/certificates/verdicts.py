@@ -24,6 +24,8 @@ By = Literal["placements", "witness", "certificate"]
 MADE = ("stop_reason", "solver", "reproducible", "disturbed_by", "options", "wall_time_s", "version", "findings")
 """The fields of a plan about how it was made."""
 _BY_PLACEMENTS = ("peak", "cost", "shared", "bank_clashes", "problem_hash")
+_WORDS_OF_COST = {"used": 0, "infeasible": 0, "price": 1}
+"""The number of words of a claim that are its cost, a fraction for most kinds; those behind are the uses of pools."""
 _MOST_LIFETIMES = 4_000
 """With more lifetimes, the verifier does not check cliques."""
 
@@ -66,8 +68,9 @@ def prove(problem: Problem, proof: ProofText) -> Proved:
             ending = f"refused: {why!r}"
         else:
             kind, *words = lines[2].split(" ")
-            cost = None if kind in ("used", "infeasible") else Fraction(int(words[0]), int(words[1]))
-            used = tuple(None if word == "-" else int(word) for word in words[0 if cost is None else 2 :])
+            n_of_cost = _WORDS_OF_COST.get(kind, 2)
+            cost = Fraction(*map(int, words[:n_of_cost])) if n_of_cost else None
+            used = tuple(None if word == "-" else int(word) for word in words[n_of_cost:])
             return Proved(ending, kind, cost, used, sum(line[0] in "ls" and line[1] == " " for line in lines))
     return Proved(ending)
 
@@ -183,7 +186,8 @@ def _by_certificate(problem: Problem, plan: Plan, proved: Proved | None) -> dict
     if proved.cost is not None and plan.cost is not None:
         is_cost_right = isclose(float(proved.cost), plan.cost, rel_tol=1e-9)
         is_bounded = plan.cost_lower_bound is not None and plan.cost_lower_bound <= float(proved.cost) * (1 + 1e-9)
-        if is_bounded and proved.kind == kind_of(problem, plan):
+        kinds = {proved.kind} | ({"cost"} if proved.kind == "price" else set())  # other costs are not below 0
+        if is_bounded and kind_of(problem, plan) in kinds:
             makers["cost"] = "certificate"
     is_same = proved.kind == kind_of(problem, plan) and is_cost_right
     names = [pool.name for pool in problem.pools]

@@ -43,7 +43,7 @@ def test_a_server_that_is_killed_with_jobs_in_all_states_ends_them_all(tmp_path:
         assert {name: client.plan(name) for name in ended} == ended, "what had ended is not done again"
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 @pytest.mark.parametrize("with_postgres", [False, True], ids=["sqlite", "postgresql"])
 def test_killing_servers_at_random_loses_no_job(tmp_path: Path, with_postgres: bool) -> None:
     if with_postgres and (reason := why_not()) is not None:

@@ -16,8 +16,11 @@ from pathlib import Path
 
 from tests.support.ports import free_port
 
-_FAST = ("-c", "fsync=off", "-c", "synchronous_commit=off", "-c", "full_page_writes=off", "-c", "shared_buffers=16MB")
 _SAFE = ("-c", "shared_buffers=16MB")
+_UNSAFE = ("fsync=off", "synchronous_commit=off", "full_page_writes=off")
+_NO_BACKGROUND = ("autovacuum=off", "bgwriter_lru_maxpages=0", "bgwriter_delay=10s", "wal_writer_delay=10s")
+"""Settings without which a server with dozens of databases takes a fifth of a processor while it has nothing to do."""
+_FAST = (*_SAFE, *(word for setting in (*_UNSAFE, *_NO_BACKGROUND) for word in ("-c", setting)))
 _PATIENCE_S = 30.0
 
 

@@ -42,7 +42,7 @@ def _value(text: str) -> object:
     return _WORDS[word] if word in _WORDS else int(word) if word.isdecimal() and len(word) < 20 else word
 
 
-Values = Annotated[tuple[bool | int | float | str, ...], BeforeValidator(as_tuple), Field(min_length=1)]
+Values = Annotated[tuple[bool | int | float | str, ...], Field(min_length=1), BeforeValidator(as_tuple)]
 Sweep = Annotated[dict[Name, Values], BeforeValidator(_values)]
 """The values of each swept option, by its name."""
 

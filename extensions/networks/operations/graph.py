@@ -99,7 +99,7 @@ class GraphOperation(Value):
     source: Positions = ()
     cost: Bytes | None = None
     once: bool = False
-    alternatives: Annotated[tuple[Alternative, ...], BeforeValidator(as_tuple), Field(max_length=15)] = ()
+    alternatives: Annotated[tuple[Alternative, ...], Field(max_length=15), BeforeValidator(as_tuple)] = ()
 
     @property
     def most_work(self) -> int:

@@ -200,7 +200,7 @@ class Operations(WireValue):
     entry: Name = "main"
     order: OrderStatus = "final"
     functions: Annotated[dict[Name, Function], WrapValidator(entries_in_parts)]
-    pools: Annotated[tuple[Pool, ...], WrapValidator(in_parts), Field(min_length=1)] = (Pool(),)
+    pools: Annotated[tuple[Pool, ...], Field(min_length=1), WrapValidator(in_parts)] = (Pool(),)
     objective: Objective = "peak"
 
     @model_validator(mode="after")

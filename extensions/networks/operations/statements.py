@@ -17,7 +17,7 @@ from memplan.planner.model.parts import in_parts
 from memplan.planner.model.rows import Name, WireValue
 
 Names = Annotated[tuple[Name, ...], WrapValidator(in_parts)]
-SomeNames = Annotated[tuple[Name, ...], WrapValidator(in_parts), Field(min_length=1)]
+SomeNames = Annotated[tuple[Name, ...], Field(min_length=1), WrapValidator(in_parts)]
 
 
 class Operation(WireValue):
@@ -48,7 +48,7 @@ class Call(WireValue):
 class Branches(WireValue):
     """Exactly one of the branches runs, after the inputs were read to choose it."""
 
-    branches: Annotated[tuple[Body, ...], WrapValidator(in_parts), Field(min_length=1)]
+    branches: Annotated[tuple[Body, ...], Field(min_length=1), WrapValidator(in_parts)]
     inputs: Names = ()
 
 

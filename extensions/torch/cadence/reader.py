@@ -30,7 +30,7 @@ Size = Annotated[int, Field(ge=0, lt=ADDRESS_SPACE)]
 class MemoryConfig(WireValue):
     """Memories in order of preference; the lists are of one length, or absent."""
 
-    memory_sizes: Annotated[tuple[Size, ...], BeforeValidator(as_tuple), Field(min_length=1)]
+    memory_sizes: Annotated[tuple[Size, ...], Field(min_length=1), BeforeValidator(as_tuple)]
     memory_alignments: Annotated[tuple[Alignment, ...], BeforeValidator(as_tuple)] | None = None
     memory_names: Annotated[tuple[Name, ...], BeforeValidator(as_tuple)] | None = None
     base_addrs: Annotated[tuple[Bytes, ...], BeforeValidator(as_tuple)] | None = None

@@ -19,6 +19,8 @@ class Later:
         self._name = name
 
     def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):  # asked for by pytest as it collects, and by copy and inspect
+            raise AttributeError(name)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of others' modules, as they are loaded
             return getattr(import_module(self._name), name)
