@@ -5,7 +5,7 @@ A request is parsed in the same way everywhere, so it can wait in a store and mo
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 from urllib.parse import parse_qsl
@@ -222,10 +222,14 @@ def _read_options(
     shape: BodyShape, parts: BodyParts, asked: Mapping[str, Sequence[str]]
 ) -> tuple[CapabilityOptions, WireValue | None]:
     """Return the options of a request and its reading options; raises OptionError."""
+    # A generated client sends the defaults of all parameters, beside a body that says otherwise.
+    models = (shape.options, *([] if shape.reading is None else [shape.reading]))
+    inside = parts.options
+    asked = {name: said for name, said in asked.items() if name not in inside or not is_default(models, name, said)}
     for name in asked:
         check_once(name, parts.options, "the body and in the query")
-    if inside := [name for name in asked if name in shape.inputs]:
-        raise OptionError(*(f"{name}: must be in the body" for name in inside))
+    if of_body := [name for name in asked if name in shape.inputs]:
+        raise OptionError(*(f"{name}: must be in the body" for name in of_body))
     if unknown := [name for name in (*parts.options, *asked) if name not in shape.known]:
         raise OptionError(*(f"{path_of((name,))}: {unknown_option(name, shape.known)}" for name in unknown[:MAX_SHOWN]))
     options = _merged(shape.options, parts.options, asked)
@@ -252,6 +256,17 @@ def _merged(model: type[M], inside: Mapping[str, Any], asked: Mapping[str, Seque
     except ValidationError as error:
         raise OptionError(*sentences_of_options(error, model.model_fields)) from error
     return options if not fields else merged.model_copy(update={name: getattr(options, name) for name in texts})
+
+
+def is_default(models: Iterable[type[BaseModel]], name: str, said: Sequence[str]) -> bool:
+    """Return True if a query says the default of an option, as it is documented."""
+    for model in models:
+        if name in model.model_fields:
+            try:
+                return bool(getattr(_merged(model, {}, {name: said}), name) == getattr(model(), name))
+            except OptionError:
+                return False
+    return False
 
 
 def takes_list(model: type[BaseModel], name: str) -> bool:

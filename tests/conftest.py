@@ -73,7 +73,7 @@ _WAITING = {
 }
 """Tests with clocks or many processes, which wait more than they work: one process runs all of a group, at first."""
 _GROUPS = _WAITING | {
-    "exports": ("extensions/torch/tests/executorch", "tests/packaging/test_docs.py"),
+    "exports": ("extensions/torch/tests/executorch",),
     "seeds": ("tests/seeds",),
     "pages": ("extensions/page/tests/test_page",),
     "stores": (

@@ -14,7 +14,7 @@ from pydantic_core import from_json
 from memplan.api.http.job_models import JobChange, Terms
 from memplan.api.options import Options
 from memplan.api.request_bodies import PLAN, body_shape
-from memplan.api.requests import ParsedRequest, check_time_limit, head_of, parse_request
+from memplan.api.requests import ParsedRequest, check_time_limit, head_of, is_default, parse_request
 from memplan.api.settings import Settings
 from memplan.api.store.job import Job
 from memplan.api.store.tables.jobs import NAME_CHARACTERS
@@ -88,6 +88,7 @@ def _subject_of(asked: ParsedRequest, body: bytes) -> Subject:
 
 
 def _terms(asked: Mapping[str, str], inside: Mapping[str, Any]) -> Terms:
+    asked = {name: text for name, text in asked.items() if name not in inside or not is_default([Terms], name, [text])}
     if both := asked.keys() & inside.keys():
         raise OptionError(*(f"{name}: must come in the body or in the query, got both" for name in sorted(both)))
     try:

@@ -115,8 +115,9 @@ class ModelOptions(WireValue):
 
     def refuse_for_models(self) -> None:
         """Raise OptionError, for a file that is no model, where an option is given that is for models only."""
-        options = {name: getattr(self, name) for name in _FOR_MODELS if name in self.model_fields_set}
-        if wrong := {name: value for name, value in options.items() if value}:
+        default = ModelOptions()  # what a generated client sends changes nothing
+        options = {name: getattr(self, name) for name in _FOR_MODELS}
+        if wrong := {name: value for name, value in options.items() if value != getattr(default, name)}:
             rule = f"must be given for models only ({', '.join(file_readers())})"  # which imports all systems
             raise OptionError(
                 *((Option(name), f": {rule}, got {shown(value)}: leave it out") for name, value in wrong.items())

@@ -29,7 +29,9 @@ def test_an_extra_brings_the_packages_that_are_named_with_it() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("extra", PROGRAMS)
+@pytest.mark.parametrize(
+    "extra", [each if each in (BASE, "server") else pytest.param(each, marks=pytest.mark.deep) for each in PROGRAMS]
+)
 def test_each_extra_alone_provides_its_documented_features(extra: str, tmp_path: Path) -> None:
     if lacking(extra):
         pytest.skip(f"not installed: {', '.join(lacking(extra))}")

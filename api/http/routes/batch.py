@@ -42,6 +42,7 @@ _NOTHING = b'{"buffers":[]}'
 
 @router.post(
     "/v1/batch",
+    operation_id="plan_batch",
     summary="Plan many problems",
     response_class=Response,
     responses=error_answers(400, 401, 403, 408, 413, 415, 422, 429, 503),

@@ -32,6 +32,7 @@ def _route(part: str) -> Callable[..., Any]:
     """Return the decorator of the route that answers with a part of a job."""
     return router.get(
         f"{PATH}/{{job_id}}/{part}",
+        operation_id=f"get_job_{part}",
         summary=f"Fetch a job's {'answer' if part == 'result' else part}",
         response_class=Response,
         responses=error_answers(401, 403, 404, 429, 503),

@@ -45,6 +45,7 @@ _UNREAD_S = 30.0
 
 @router.post(
     PATH,
+    operation_id="submit_job",
     summary="Submit a job",
     status_code=202,
     responses=error_answers(400, 401, 403, 413, 415, 422, 429, 503),
@@ -69,6 +70,7 @@ async def submit(request: Request, response: Response, idempotency_key: Idempote
 
 @router.get(
     PATH,
+    operation_id="list_jobs",
     summary="List jobs",
     responses=error_answers(401, 403, 422, 429, 503),
     dependencies=[may("read")],
@@ -81,6 +83,7 @@ async def listed(request: Request, query: JobQueryParameters) -> JobList:
 
 @router.get(
     f"{PATH}/{{job_id}}",
+    operation_id="get_job",
     summary="Look at a job",
     responses=error_answers(401, 403, 404, 429, 503),
     dependencies=[may("read")],
@@ -92,6 +95,7 @@ async def look(request: Request, job_id: str) -> JobAnswer:
 
 @router.get(
     f"{PATH}/{{job_id}}/events",
+    operation_id="follow_job",
     summary="Follow a job",
     response_class=Response,
     responses=error_answers(401, 403, 404, 422, 429, 503),
@@ -113,6 +117,7 @@ async def events(request: Request, job_id: str, last_event_id: LastEventId = Non
 
 @router.patch(
     f"{PATH}/{{job_id}}",
+    operation_id="rename_job",
     summary="Name a job",
     responses=error_answers(400, 401, 403, 404, 413, 422, 429, 503),
     dependencies=[may("plan")],
@@ -128,6 +133,7 @@ async def rename(request: Request, job_id: str) -> JobAnswer:
 
 @router.delete(
     f"{PATH}/{{job_id}}",
+    operation_id="cancel_job",
     summary="Cancel or forget a job",
     responses=error_answers(401, 403, 404, 409, 422, 429, 503),
     dependencies=[may("plan")],

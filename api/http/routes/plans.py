@@ -28,6 +28,7 @@ ProblemHash = Annotated[str, Path(json_schema_extra={"pattern": f"^{HASH.pattern
 
 @router.get(
     "/v1/plans/{problem_hash}",
+    operation_id="get_plan",
     summary="Fetch a known plan",
     response_class=Response,
     responses=error_answers(404),

@@ -190,6 +190,7 @@ for _capability in CAPABILITIES.values():
         _call(_capability),
         methods=["POST"],
         name=_capability.name,
+        operation_id=_capability.name,
         summary=_capability.summary,
         deprecated=bool(rows()[_capability.name].deprecated) or None,
         description=_capability.help,

@@ -34,13 +34,19 @@ class SolverList(BaseModel):
     solvers: list[SolverFacts]
 
 
-@router.get("/healthz", summary="Is it alive")
+@router.get("/healthz", operation_id="check_health", summary="Is it alive")
 async def healthz() -> Health:
     """Answer at once."""
     return Health()
 
 
-@router.get("/readyz", summary="Can it work", response_model=Health, responses=error_answers(503))
+@router.get(
+    "/readyz",
+    operation_id="check_readiness",
+    summary="Can it work",
+    response_model=Health,
+    responses=error_answers(503),
+)
 async def readyz(request: Request) -> Health | Response:
     """Answer whether the server can solve and store: both are tried, and the result is cached for a few seconds."""
     if lacks := await Service.of(request).readiness.lacks():
@@ -50,6 +56,7 @@ async def readyz(request: Request) -> Health | Response:
 
 @router.get(
     "/metrics",
+    operation_id="get_metrics",
     summary="What was counted",
     response_class=Response,
     responses=error_answers(401, 403, 429, 503),
@@ -62,7 +69,7 @@ async def metrics(request: Request) -> Response:
     return Response(service.metrics.rendered(jobs, service.counted_now()), media_type=CONTENT_TYPE_PLAIN_0_0_4)
 
 
-@router.get("/v1/solvers", summary="List the solvers", dependencies=[may("read")])
+@router.get("/v1/solvers", operation_id="list_solvers", summary="List the solvers", dependencies=[may("read")])
 async def solvers() -> SolverList:
     """Answer with the features of each solver; `at_most` is the most buffers for which `auto` uses it."""
     return SolverList(solvers=solver_facts())
