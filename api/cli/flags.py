@@ -33,7 +33,7 @@ _METAVARS = {
     "objectives": "peak,macs[,traffic]",
     "heaps": "SIZE",
     "plans": "NUMBER",
-    "pin": "NAME=[POOL:]OFFSET",
+    "pin": "NAME=[POOL:]OFFSET|POOL",
     "pools": "NAME=SIZE",
     "reserve": "[POOL=]SIZE[@OFFSET]",
     "scratch": "OPERATOR=SIZE",

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Annotated, Any, Literal, cast
 
 from pydantic import BeforeValidator, Field, PlainSerializer, PlainValidator, ValidationInfo, WithJsonSchema
@@ -10,6 +11,7 @@ from pydantic_core import PydanticCustomError
 from memplan.planner.errors import Option, OptionError, shown
 from memplan.planner.errors.did_you_mean import meant_number
 from memplan.planner.model.rows import MAX_BYTES, Alignment, Bytes, Name, WireValue
+from memplan.planner.model.sizes import parse_size
 from memplan.planner.systems import file_readers
 
 _DIGITS = 18
@@ -37,6 +39,9 @@ def _entries(value: object, info: ValidationInfo) -> object:
     for entry in value:
         name, _, text = str(entry).rpartition("=")
         is_shape = is_dim and "," in text
+        if name and not is_dim:
+            with suppress(ValueError):  # the rule below says how it is written
+                text = str(parse_size(text))
         sizes = text.removesuffix(",").split(",") if is_shape and text != "," else [text] * (text != ",")
         if not name or not all(one.isascii() and one.isdecimal() and len(one) <= _DIGITS for one in sizes):
             meant = meant_number(text).replace("mean ", f"mean {name}=").replace(", in bytes", "") if name else ""
@@ -60,7 +65,7 @@ def _size(value: object) -> object:
 
 FORM_OF = {
     "dims": "NAME=SIZE, as in batch=1, or of an input NAME=SIZE,SIZE,..., as in image=1,3,224,224",
-    "scratch": "OPERATOR=BYTES, as in my_op=1024",
+    "scratch": "OPERATOR=SIZE, as in my_op=1024 or my_op=4KiB",
 }
 """From an option that gives numbers by name to the form in which it is written as text."""
 _NUMBER: dict[str, Any] = {"type": "integer", "minimum": 0}

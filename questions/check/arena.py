@@ -9,6 +9,7 @@ from pydantic import Field, ValidationError
 
 from memplan.planner.errors import FormatError, InputError, behind, sentences, shown
 from memplan.planner.foreign.arena import ModelArena, rules_of, scratch_flags
+from memplan.planner.model.finding import Finding
 from memplan.questions.capability import Answer
 from memplan.questions.check.pools import Failure
 from memplan.questions.inputs.question import Input, Question
@@ -33,15 +34,24 @@ class RuntimeArena(Answer):
         return str(ModelArena(self.head, self.tail, self.least, self.unknown))
 
 
+def failure_of_kernels(arena: RuntimeArena) -> list[Failure]:
+    """Return the broken rule if a model in several pools has kernels that may need more than is known of them."""
+    message = f"of several pools, none holds TFLite Micro's arena alone; {_unknown(arena)}"
+    return [Failure(rule="unknown-arena", pool=None, message=message)] if arena.unknown else []
+
+
+def _unknown(arena: RuntimeArena) -> str:
+    way = scratch_flags(arena.unknown, "SIZE")
+    return f"what kernels of {', '.join(arena.unknown)} ask for and keep is not known{way and f': {way} says it'}"
+
+
 def failure_of_arena(arena: RuntimeArena, pool: str, budget: int) -> list[Failure]:
     """Return the broken rule if an arena is, or may be, larger than the budget of its pool."""
     if arena.least <= budget and not arena.unknown:
         return []
     if arena.least <= budget:
-        way = scratch_flags(arena.unknown, "BYTES")
-        what = f"what kernels of {', '.join(arena.unknown)} ask for and keep is not known{way and f': {way} says it'}"
-        message = f"pool {shown(pool)}: TFLite Micro's arena takes at least {arena.least:,} bytes of {budget:,}; {what}"
-        return [Failure(rule="unknown-arena", pool=pool, message=message)]
+        said = f"TFLite Micro's arena takes at least {arena.least:,} bytes of {budget:,}; {_unknown(arena)}"
+        return [Failure(rule="unknown-arena", pool=pool, message=f"pool {shown(pool)}: {said}")]
     over = f"{arena.least - budget:,} above its budget of {budget:,}"
     message = f"pool {shown(pool)}: TFLite Micro's arena for this file is {arena.text}, {over}"
     return [Failure(rule="over-budget", pool=pool, message=message)]
@@ -57,6 +67,10 @@ def _read(value: Any) -> RuntimeArena:
 def _arena_inside(reader: Reader, question: Question) -> RuntimeArena | None:
     """Return the arena of a model as its file is; None if a plan is given for it."""
     if reader.imported is None or "plan" in question or (rules := rules_of(reader.data)) is None:
+        return None
+    if reader.options.dims:
+        what = "TFLite Micro's arena is not counted: the file keeps the sizes that it has"
+        reader.warnings.append(Finding("unknown-arena", f"{what}; export it with those of --dim"))
         return None
     with suppress(InputError):
         return RuntimeArena.of(rules.arena_of(reader.data, reader.options.scratch))

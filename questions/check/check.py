@@ -17,7 +17,7 @@ from memplan.planner.model.rows import as_tuple
 from memplan.planner.verify.peak_growth import occupancies
 from memplan.planner.verify.verifier import verify
 from memplan.questions.capability import Answer, AnswerOfFile, Capability, Control, SearchOptions, silent
-from memplan.questions.check.arena import ARENA, RuntimeArena, failure_of_arena
+from memplan.questions.check.arena import ARENA, RuntimeArena, failure_of_arena, failure_of_kernels
 from memplan.questions.check.budgets import Tolerance, plan_within, read_budgets
 from memplan.questions.check.difference import Difference, difference_of, lines_of_difference
 from memplan.questions.check.pools import CheckedPool, Failure, checked_pools, failures_of
@@ -123,6 +123,9 @@ def check(
         if arena is not None and len(budgets) == len(report.pools) == 1:
             failures = (*report.failures, *failure_of_arena(arena, *next(iter(budgets.items()))))
             report = report.model_copy(update={"arena": arena, "failures": failures, "passed": not failures})
+        elif arena is not None and budgets:
+            failures = (*report.failures, *failure_of_kernels(arena))
+            report = report.model_copy(update={"failures": failures, "passed": not failures})
         has_plan = all(failure.rule != "no-plan" for failure in report.failures)
         if then is not None and has_difference and has_plan:
             report = _with_difference(

@@ -44,7 +44,9 @@ class ProblemOptions(WireValue):
         description="Plan the constants of a model as well: in the last pool (flash), together with all other "
         "buffers (ram), or so that the fewest bytes are read from slow pools (choose).",
     )
-    pin: Texts = Field((), description="Pin a buffer to an offset: input=0, or input=sram:0x100.")
+    pin: Texts = Field(
+        (), description="Pin a buffer to an offset, a pool, or both: input=0, input=sram, or input=sram:0x100."
+    )
     reserve: Texts = Field(
         (), description="Keep a range of a pool free: 4KiB at its start, 4KiB@0x1000, or sram=4KiB@0x1000."
     )
@@ -200,13 +202,17 @@ def _with_pins(problem: Problem, texts: Sequence[str]) -> Problem:
         pool, _, offset = place.rpartition(":")
         if not equals:
             meant = f" (did you mean {'='.join(text.rsplit(':', 1))}?)" if ":" in text else ""
-            raise OptionError(f"pin: must be NAME=OFFSET or NAME=POOL:OFFSET, got {shown(text)}{meant}")
+            forms = "NAME=OFFSET, NAME=POOL or NAME=POOL:OFFSET"
+            raise OptionError(f"pin: must be {forms}, got {shown(text)}{meant}")
+        row = _found("pin", name, rows)
+        _refuse_second("pin", row, pins, text)
+        if place in problem.pool_index:
+            row["pools"] = [place]
+            continue
         if pool and pool not in problem.pool_index:
             raise OptionError(
                 f"pin: must name a pool of the problem ({', '.join(problem.pool_index)}), got {shown(pool)}"
             )
-        row = _found("pin", name, rows)
-        _refuse_second("pin", row, pins, text)
         row.update({"offset": _bytes("pin", offset)} | ({"pools": [pool]} if pool else {}))
     return _with_rows(problem, rows.values())
 

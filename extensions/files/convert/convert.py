@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import PurePath
 
@@ -11,6 +12,7 @@ from memplan.extensions.files.convert.source import deployed, facts_of_source, p
 from memplan.planner.errors import OptionError
 from memplan.planner.foreign.arena import rules_of
 from memplan.planner.foreign.layout import lay_out
+from memplan.planner.foreign.model_options import Size, size_text
 from memplan.planner.foreign.writing import EXPORTERS, export
 from memplan.planner.formats import FORMATS, memplan_json
 from memplan.planner.model.plan import Plan
@@ -40,6 +42,9 @@ def convert(
     parts, and in an offline plan inside the file. The model as it is counts as one of them, so the arena never grows.
     """
     running, target = control.begun(options), options.to or ("json" if plan is None else "c")
+    if target == TFLITE and options.dims:
+        rule = "must be left out where a .tflite is written, which keeps the sizes that it has"
+        raise OptionError.of("dims", f"{rule}: export the model with {_said(options.dims)}")
     is_deployed = target == TFLITE and plan is None and not options.capacity and not options.adapts
     for name in () if is_deployed else _OF_DEPLOYMENT:
         if getattr(options, name):
@@ -59,6 +64,10 @@ def convert(
         return facts.model_copy(update={"files": (WrittenFile.with_data("", _text(problem, target, running)),)})
     its = program_of(file, reader.imported) if options.program else {}
     return facts.model_copy(update={"problem": problem, **its})
+
+
+def _said(dims: Mapping[str, Size]) -> str:
+    return ", ".join(f"{name}={size_text(size)}" for name, size in dims.items())
 
 
 def _text(problem: Problem, target: str, running: Control) -> bytes:

@@ -10,7 +10,7 @@ from memplan.extensions.models.flatbuffer import Content, Field, NewTable, Numbe
 from memplan.extensions.models.tflite.model import Model, TfliteTensor, read_model
 from memplan.extensions.models.tflite.reordered import refuse_bound_models
 from memplan.extensions.networks.operations.graph import OperationGraph
-from memplan.planner.errors import FormatError, OperationsError, shown
+from memplan.planner.errors import FormatError, OperationsError, OptionError, shown
 from memplan.planner.foreign.model_options import ModelOptions
 
 # Numbers of TensorType in TFLite's schema.
@@ -40,12 +40,16 @@ BY_PIXEL |= {"SQUARE", "QUANTIZE", "DEQUANTIZE", "SOFTMAX", "CONCATENATION"}
 
 
 class TfliteSource:
-    """A model and its graph of operations; raises FormatError if operators or bytes are referenced by position."""
+    """A model and its graph of operations.
+
+    Raises FormatError if operators or bytes are referenced by position, and OptionError for other sizes.
+    """
 
     def __init__(self, data: bytes, graph: OperationGraph, options: ModelOptions | None = None) -> None:
         self.data, self.graph, self.model = data, graph, read_model(data)
         if options is not None and options.dims:
-            raise FormatError("dims: must be given for models of ONNX")
+            rule = "must be left out for a .tflite, whose operators are cut for the sizes that it has"
+            raise OptionError.of("dims", f"{rule}: export the model with other ones")
         refuse_bound_models(self.model)
         for buffer in self.model.buffers:
             if buffer.integer(2, "size", "Q"):

@@ -261,7 +261,7 @@ class Machine(RuleBasedStateMachine):
 def test_any_order_of_calls_leaves_jobs_as_a_plain_model_has_them(store: Store) -> None:
     machine = type("MachineOfStore", (Machine,), {"store": store})
     rounds = settings(
-        max_examples=10 * DEPTH,
+        max_examples=6 * DEPTH,
         stateful_step_count=40,
         deadline=None,
         derandomize=DEPTH == 1,

@@ -108,6 +108,7 @@ def test_a_program_on_our_places_computes_the_same_in_less_memory(attention: Any
     torch.testing.assert_close(run(ours, tokens), attention(tokens))
 
 
+@pytest.mark.deep
 def test_a_network_that_is_exported_again_poses_the_recorded_problem() -> None:
     recorded = problem_hash(public_problems.problem("executorch/resnet18.csv"))
     algorithm = MemplanAlgorithm()
@@ -117,6 +118,7 @@ def test_a_network_that_is_exported_again_poses_the_recorded_problem() -> None:
     assert problem_hash(read_model(program.buffer).problem) == recorded
 
 
+@pytest.mark.deep
 def test_a_suite_takes_the_smaller_plan(attention: Any, tokens: Any, by_greedy: Any) -> None:
     algorithm = MemplanAlgorithm()
     suite = exir.memory_planning.MemoryPlanningAlgorithmSuite([exir.memory_planning.greedy, algorithm.in_suite])
@@ -132,6 +134,7 @@ def test_executorch_itself_finds_no_overlap(attention: Any, tokens: Any, caplog:
     assert any("reuses storage for" in record.message for record in caplog.records)
 
 
+@pytest.mark.deep
 def test_plans_can_come_from_a_service(server: Running, attention: Any, tokens: Any, by_greedy: Any) -> None:
     algorithm = MemplanAlgorithm(Source(f"http://127.0.0.1:{server.port}", time_limit_s=5))
     ours = compiled(exported(attention, tokens), planned_by(algorithm))
@@ -139,6 +142,7 @@ def test_plans_can_come_from_a_service(server: Running, attention: Any, tokens: 
     assert torch.equal(run(ours, tokens), run(by_greedy, tokens))
 
 
+@pytest.mark.deep
 def test_executorch_plans_by_itself_while_the_service_is_away(attention: Any, tokens: Any, by_greedy: Any) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
@@ -151,6 +155,7 @@ def test_executorch_plans_by_itself_while_the_service_is_away(attention: Any, to
     torch.testing.assert_close(run(ours, tokens), attention(tokens))
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 def test_both_ways_of_a_choice_compute_the_same(sign: float) -> None:
     torch.manual_seed(3)
@@ -180,6 +185,7 @@ class Choices(torch.nn.Module):  # type: ignore[misc]
         return nearby * far
 
 
+@pytest.mark.deep
 def test_results_of_one_choice_outlive_the_next() -> None:
     model, planning = Choices(), planned_by(MemplanAlgorithm())
     ours = compiled(exported(model, torch.zeros(4, 4)), planning)
@@ -188,6 +194,7 @@ def test_results_of_one_choice_outlive_the_next() -> None:
         torch.testing.assert_close(run(ours, x), model(x))
 
 
+@pytest.mark.deep
 def test_a_choice_that_overwrites_another_is_reported_if_it_cannot_be_mended() -> None:
     algorithm = MemplanAlgorithm()
     suite = exir.memory_planning.MemoryPlanningAlgorithmSuite([exir.memory_planning.greedy, algorithm.in_suite])
@@ -195,6 +202,7 @@ def test_a_choice_that_overwrites_another_is_reported_if_it_cannot_be_mended() -
         compiled(exported(Choices(), torch.ones(4, 4)), planned_by(suite))
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("is_shared", [False, True])
 def test_state_is_kept_from_one_execution_to_the_next(is_shared: bool) -> None:
     model, x = Counter(), torch.ones(8)
@@ -205,6 +213,7 @@ def test_state_is_kept_from_one_execution_to_the_next(is_shared: bool) -> None:
         torch.testing.assert_close(method.execute((x,))[0].clone(), torch.full((8,), 2.0 * count + 1))
 
 
+@pytest.mark.deep
 def test_memory_is_planned_for_the_largest_shape() -> None:
     model = torch.nn.Sequential(torch.nn.Linear(32, 80), torch.nn.ReLU(), torch.nn.Linear(80, 32)).eval()
     length = torch.export.Dim("length", min=2, max=48)
@@ -216,6 +225,7 @@ def test_memory_is_planned_for_the_largest_shape() -> None:
         torch.testing.assert_close(run(ours, x), model(x))
 
 
+@pytest.mark.deep
 def test_inputs_and_outputs_may_be_the_callers(attention: Any, tokens: Any) -> None:
     with_all, without = MemplanAlgorithm(), MemplanAlgorithm()
     program = exported(attention, tokens)
@@ -224,6 +234,7 @@ def test_inputs_and_outputs_may_be_the_callers(attention: Any, tokens: Any) -> N
     assert len(with_all.planned[0].problem.buffers) == len(without.planned[0].problem.buffers) + 2
 
 
+@pytest.mark.deep
 def test_a_delegate_gets_its_padding(attention: Any, tokens: Any) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -253,6 +264,7 @@ def spec_of(count: int, *, mem_id: int | None = None) -> Any:
     return spec
 
 
+@pytest.mark.deep
 def test_each_device_has_memories_of_its_own() -> None:
     near, far = spec_of(16), spec_of(32)
     far.device = exir.memory_planning.DeviceType.CUDA
@@ -264,6 +276,7 @@ def test_each_device_has_memories_of_its_own() -> None:
     assert device.buffer_idx == 2
 
 
+@pytest.mark.deep
 def test_a_spec_in_the_storage_of_another_lies_where_greedy_puts_it() -> None:
     base, part, other = spec_of(32), spec_of(8), spec_of(16)
     part.storage_base, part.storage_base_offset = base, 64
@@ -275,6 +288,7 @@ def test_a_spec_in_the_storage_of_another_lies_where_greedy_puts_it() -> None:
     assert own[part].mem_offset == own[base].mem_offset + 64
 
 
+@pytest.mark.deep
 def test_a_spec_stays_in_the_memory_that_a_pass_gave_it() -> None:
     near, far = spec_of(16), spec_of(32, mem_id=3)
     assert exir.memory_planning.apply_algo(MemplanAlgorithm(), graph_of(near, far), 16) == [0, 64, 0, 128]

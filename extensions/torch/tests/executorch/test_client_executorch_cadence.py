@@ -79,6 +79,7 @@ def test_less_is_spilled_and_the_program_computes_the_same(
     torch.testing.assert_close(found.clone(), attention(tokens))
 
 
+@pytest.mark.deep
 def test_executorch_falls_back_to_its_own_planner_without_the_service(
     attention: Any, tokens: Any, config: Any, stock: Any
 ) -> None:
@@ -91,6 +92,7 @@ def test_executorch_falls_back_to_its_own_planner_without_the_service(
     assert sizes(ours) == sizes(stock)
 
 
+@pytest.mark.deep
 def test_specs_that_do_not_fit_raise_an_error_with_the_reason(attention: Any, tokens: Any) -> None:
     with pytest.raises(utils.MemoryPlanningAlgoFailure, match="memplan: "):
         compiled(attention, tokens, planning_of(memories(1024, 4096, last_alignment=64)))
@@ -118,6 +120,7 @@ class Constrained:
         return [(spec.mem_id, spec.mem_offset) for spec in specs]
 
 
+@pytest.mark.deep
 def test_a_pinned_spec_lies_at_its_pin() -> None:
     asked = Constrained(64, 64)
     asked.constraints.add_absolute_placement_constraint(asked.nodes[0], 2, 128)
@@ -126,12 +129,14 @@ def test_a_pinned_spec_lies_at_its_pin() -> None:
     assert asked.state.bufsizes == [0, 0, 192]
 
 
+@pytest.mark.deep
 def test_a_spec_is_not_placed_in_a_blocked_memory() -> None:
     asked = Constrained(64, 64)
     asked.constraints.add_mem_id_to_blocklist(asked.nodes[1].meta["spec"], 1)
     assert asked.plan() == [(1, 0), (2, 0)]
 
 
+@pytest.mark.deep
 def test_a_spec_that_is_blocked_everywhere_is_a_failure() -> None:
     asked = Constrained(64, sizes=(256,))
     asked.constraints.add_mem_id_to_blocklist(asked.nodes[0].meta["spec"], 1)
@@ -139,6 +144,7 @@ def test_a_spec_that_is_blocked_everywhere_is_a_failure() -> None:
         asked.plan()
 
 
+@pytest.mark.deep
 def test_a_spec_relative_to_another_follows_it() -> None:
     asked = Constrained(128, 32)
     asked.constraints.add_absolute_placement_constraint(asked.nodes[0], 2, 64)
@@ -147,18 +153,21 @@ def test_a_spec_relative_to_another_follows_it() -> None:
     assert not asked.constraints.relative_loc_constraints_exist()
 
 
+@pytest.mark.deep
 def test_memory_of_submodules_is_kept_free_and_counted() -> None:
     asked = Constrained(64)
     assert asked.plan(0, 80, 32) == [(1, 80)]
     assert asked.state.bufsizes == [0, 144, 32]
 
 
+@pytest.mark.deep
 def test_the_end_of_a_spec_is_rounded_up_inside_of_a_memory() -> None:
     asked = Constrained(48, sizes=(60, 4096))  # 48 bytes end at 48, in a memory of 48 bytes and a rest
     assert asked.plan() == [(1, 0)]
     assert Constrained(49, sizes=(60, 4096)).plan() == [(2, 0)]
 
 
+@pytest.mark.deep
 def test_as_little_as_possible_is_left_for_the_last_memory() -> None:
     asked = Constrained(160, 144, 96, sizes=(256, 4096))  # the largest first would leave 160 beside 96: 144 are spilled
     places = asked.plan()

@@ -64,6 +64,7 @@ def _program(edge: Any) -> tuple[Any, MemplanAlgorithm]:
     return edge.to_executorch(exir.ExecutorchBackendConfig(memory_planning_pass=planning)), algorithm
 
 
+@pytest.mark.deep
 @pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
 def test_programs_compute_the_same_bits_in_their_new_order_and_need_no_more(name: str) -> None:
