@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.house_copies import ROOT, Patch, copy_packages, extend, guide, run_beside
+from tests.support.house_copies import ROOT, Patch, before, copy_packages, extend, guide, run_beside
 
 pytestmark = pytest.mark.slow
 
@@ -105,7 +105,7 @@ from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.systems import FileReader, System
 
 IS_TOY = lambda data: data.startswith(b"TOY")
-READER = FileReader("toy", IS_TOY, "memplan.planner.foreign.toy.system", suffixes=(".toy",))
+READER = FileReader("toy", IS_TOY, "memplan.extensions.systems.toy.system", suffixes=(".toy",))
 SYSTEM = System(name="toy", title="toy", readers=(READER,))
 
 
@@ -116,9 +116,16 @@ def read(data: bytes, options: ModelOptions) -> Imported:
     buffers = [{"id": row[0], "start": int(row[1]), "end": int(row[2]) + 1, "size": int(row[3])} for row in rows]
     return Imported(problem_of(buffers, ["ram"]))
 '''
+TOYS = "memplan.extensions.systems.toy.system"
 IN_IMPORTERS: Patch = {
-    "planner/systems.py": [('    "tvm":', '    "toy": "memplan.planner.foreign.toy.system",\n    "tvm":')]
+    "extensions/__init__.py": [
+        before(
+            "    from memplan.extensions.tvm.", "    from memplan.extensions.systems.toy.system import SYSTEM as TOY\n"
+        ),
+        ("first = (TFLM,", "first = (TOY, TFLM,"),
+    ]
 }
+SYSTEMS = "extensions/systems"
 TOY = [("", '"""A toy."""\n')]
 USE_IMPORTER = """
 from pathlib import Path
@@ -141,7 +148,11 @@ print("used")
         ("a two-way format", {"planner/formats/NAME.py", *IN_TABLE, "tests/planner/formats/test_formats_NAME.py"}),
         (
             "an importer",
-            {"planner/foreign/NAME/system.py", *IN_IMPORTERS, "tests/planner/foreign/NAME/test_importers_NAME.py"},
+            {
+                "extensions/systems/NAME/system.py",
+                *IN_IMPORTERS,
+                "extensions/systems/tests/NAME/test_importers_NAME.py",
+            },
         ),
     ],
 )
@@ -157,7 +168,11 @@ def test_the_guide_lists_three_files(title: str, files: set[str]) -> None:
     [
         ({"planner/formats/lines.py": [("", FORMAT)], **IN_TABLE}, USE_FORMAT),
         (
-            {"planner/foreign/toy/__init__.py": TOY, "planner/foreign/toy/system.py": [("", IMPORTER)], **IN_IMPORTERS},
+            {
+                "extensions/systems/toy/__init__.py": TOY,
+                "extensions/systems/toy/system.py": [("", IMPORTER)],
+                **IN_IMPORTERS,
+            },
             USE_IMPORTER,
         ),
     ],

@@ -146,9 +146,12 @@ def test_a_check_of_an_arena_that_is_not_known_fails(tmp_path: Path, capfd: Capt
         tmp_path, capfd, LATE, "check --budget 1MiB", "check --budget 1MiB --scratch CUSTOM=64"
     )
     assert (status, found["passed"], found["failures"][0]["rule"]) == (1, False, "unknown-arena")
-    assert "--scratch CUSTOM=BYTES says it" in found["failures"][0]["message"]
+    assert "--scratch CUSTOM=SIZE says it" in found["failures"][0]["message"]
     assert (least, enough["passed"]) == (0, True)
     assert answers(tmp_path, capfd, LATE, "check --budget 4KiB")[0][1]["failures"][0]["rule"] == "over-budget"
+    in_two = "check --pool a=1MiB --pool b=1MiB --budget a=1MiB"
+    ((status, found), (enough, _)) = answers(tmp_path, capfd, LATE, in_two, f"{in_two} --scratch CUSTOM=1KiB")
+    assert (status, found["failures"][0]["rule"], enough) == (1, "unknown-arena", 0)
 
 
 def test_the_runtimes_own_plan_is_known_of_a_model_with_branches() -> None:
