@@ -31,6 +31,13 @@ def penalised_s(run: Result, *, is_solved: bool) -> float:
     return max(run.wall_time_s, SHORTEST_S)
 
 
+def is_own(run: Result) -> bool:
+    """Return True if the plan of a run was found by the solver that was asked; engines start from plans of greedy."""
+    if run.outcome != "plan" or run.solver == "auto" or "=" in run.solver or run.found_by is None:
+        return run.outcome == "plan"
+    return run.found_by.partition(":")[0] == run.solver.partition(":")[0]
+
+
 @dataclass(frozen=True)
 class Cell:
     """A solver on an instance, with medians over its seeds."""
@@ -100,14 +107,16 @@ class Cell:
 
 @dataclass(frozen=True)
 class SolverLine:
-    """A solver over the instances: `mean_ratio`, `cpu_s` and `wall_s` are geometric means over the shared ones.
+    """A solver over the instances: of its plans, it found `own` itself.
 
-    An instance is shared where every solver planned it in every run; None where there is no such instance.
+    `mean_ratio`, `cpu_s` and `wall_s` are geometric means over the shared instances, which every solver planned in
+    every run; None where there is no such instance.
     """
 
     solver: str
     runs: int
     plans: int
+    own: int
     solved: int
     mean_ratio: float | None
     par2_s: float
@@ -186,6 +195,7 @@ class Summary:
                 solver,
                 runs,
                 plans,
+                sum(is_own(run) for cell in cells for run in cell.runs),
                 sum(cell.n_solved for cell in cells),
                 mean_ratio=geometric_mean([cell.ratio for cell in common]),
                 par2_s=mean(cell.penalised_s(run) for cell in cells for run in cell.runs),
@@ -208,7 +218,7 @@ def geometric_mean(values: Iterable[float | None], at_least: float = 0.0) -> flo
 
 _INDENT = "  "
 _RUNS = ("solver", "outcome", "by", "solved", "peak", "peak/bound", "wall s", "CPU s", "RSS MB")
-_SOLVERS = ("solver", "runs", "plans", "solved", "peak/bound", "PAR2 s", "wall s", "CPU s")
+_SOLVERS = ("solver", "runs", "plans", "own", "solved", "peak/bound", "PAR2 s", "wall s", "CPU s")
 
 
 def text_report(summary: Summary) -> str:
@@ -225,6 +235,7 @@ def remarks(summary: Summary) -> list[str]:
     without_plan = [row for row in (*summary.rows, *summary.skipped) if row.outcome != "plan"]
     return [
         "Solved: a valid plan at the best bound that anybody proved.",
+        "Own: plans that the solver found itself; a named engine starts from one of greedy, and may find none.",
         "PAR2: mean wall time, where a run that is not solved counts twice its limit.",
         f"Other means: geometric, over the {shared} of {instances} instances that every solver planned in every run.",
         *(f"Machine: {machine}" for machine in machines),
@@ -276,7 +287,7 @@ def _solver_rows(summary: Summary) -> list[tuple[str, ...]]:
     """Return the words of each solver, the best PAR2 first."""
     rows = []
     for line in summary.lines():
-        counts = map(str, (line.runs, line.plans, line.solved))
+        counts = map(str, (line.runs, line.plans, line.own, line.solved))
         times = (_shown(seconds, ".4f") for seconds in (line.par2_s, line.wall_s, line.cpu_s))
         rows.append((line.solver, *counts, _shown(line.mean_ratio, ".5f"), *times))
     return rows

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Iterator
+import warnings
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,6 +35,7 @@ from memplan.questions.plan import plan as plans
 from memplan.questions.plan.objects import ObjectsAnswer
 from memplan.questions.reading import validated
 from memplan.solvers.portfolio.solve import solve
+from memplan.solvers.portfolio.stages import SolverFaultWarning
 from memplan.solvers.processes.parent import Parent
 from memplan.solvers.reference.own import rows_of
 from memplan.solvers.search.control import Control
@@ -94,9 +96,11 @@ def _run(job: BenchTask, parent: Parent) -> None:
     def say_moment(now: Progress) -> None:
         parent.send({"moment": [now.elapsed_s, now.peak, now.lower_bound]})
 
-    with _measured(job, parent):
+    with warnings.catch_warnings(record=True) as told, _measured(job, parent):
+        warnings.simplefilter("always", SolverFaultWarning)
         plan = planner(problem, say_moment)
-    parent.send({"known_peak": generated.known_peak, "version": version, **judged(problem, plan)})
+    failed = failure_of(job.solver, plan, [each.message for each in told])
+    parent.send({"known_peak": generated.known_peak, "version": version, **judged(problem, plan), **failed})
 
 
 def _run_order(job: BenchTask, parent: Parent) -> None:
@@ -198,6 +202,15 @@ def peak_rss_bytes() -> int:
     mine = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM"))
     # Not RUSAGE_SELF: that counts what the parent had in use when it forked.
     return 1024 * max(int(mine.split()[1]), resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
+
+
+def failure_of(solver: str, plan: Plan, told: Sequence[Warning | str]) -> dict[str, Any]:
+    """Return the facts of a run whose named solver failed, though another one may have found a plan; else nothing."""
+    faults = [str(each) for each in told if isinstance(each, SolverFaultWarning)]
+    if solver == "auto" or not (faults or plan.stop_reason == "engine-failure"):
+        return {}
+    message = faults[0].replace(", without which the others go on", "") if faults else f"{solver} failed"
+    return {"outcome": "failed", "message": message, "peak": None}
 
 
 def judged(problem: Problem, plan: Plan) -> dict[str, Any]:

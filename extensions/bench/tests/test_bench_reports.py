@@ -10,7 +10,10 @@ import pytest
 from memplan.extensions.bench.comparison import compare
 from memplan.extensions.bench.results import Result
 from memplan.extensions.bench.summary import Summary, geometric_mean, text_report
+from memplan.extensions.bench.worker import failure_of
 from memplan.planner.errors import OptionError
+from memplan.planner.model.plan import Plan
+from memplan.solvers.portfolio.stages import SolverFaultWarning
 
 
 def row(solver: str, instance: str, seed: int = 1, **facts: object) -> Result:
@@ -47,6 +50,24 @@ def test_an_unsolved_run_counts_twice_its_limit() -> None:
     assert ours.par2_s == pytest.approx((1 + 3 + 20) / 3)
     assert theirs.par2_s == pytest.approx((20 + 20 + 4 + 20) / 4)
     assert (theirs.runs, theirs.plans, theirs.solved) == (4, 3, 1)
+
+
+def test_plans_that_an_engine_only_took_over_are_counted_apart() -> None:
+    runs = [
+        row("cp-sat", "a", k, peak=100, wall_time_s=1.0, found_by=by) for k, by in enumerate(("greedy:end", "cp-sat"))
+    ]
+    (line,) = Summary(runs).lines()
+    assert (line.plans, line.own) == (2, 1)
+
+
+@pytest.mark.parametrize(("solver", "outcome"), [("mine", "failed"), ("auto", None)])
+def test_a_named_solver_that_raises_has_failed(solver: str, outcome: str | None) -> None:
+    plan = Plan(status="feasible", solver="greedy:size", stop_reason="time_limit")
+    found = failure_of(
+        solver, plan, [SolverFaultWarning("a fault of solver mine: ValueError: no"), UserWarning("else")]
+    )
+    assert (found.get("outcome"), "ValueError" in found.get("message", "")) == (outcome, outcome is not None)
+    assert failure_of(solver, plan, []) == {}
 
 
 def test_means_are_over_the_instances_that_every_solver_planned() -> None:
