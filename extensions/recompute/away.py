@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from memplan.extensions.networks.operations.graph import OperationGraph
+from memplan.extensions.networks.operations.order_check import bytes_after
 from memplan.extensions.recompute.again import may_run_again
 from memplan.solvers.core.tables import Flags
 
@@ -49,6 +50,18 @@ def work_beside(graph: OperationGraph) -> list[int]:
     """Return the bytes that each operation needs besides tensors, with all allowed overwriting."""
     over = ({row.outputs[k] for k, _ in row.may_overwrite} for row in graph.ops)
     return [row.work - sum(graph.counted[t] for t in spared) for row, spared in zip(graph.ops, over, strict=True)]
+
+
+def bound_recomputed(graph: OperationGraph) -> int:
+    """Return a lower bound in bytes of programs in which operations may run again.
+
+    An output may then overwrite a kept input, whose maker runs again later, so all allowed overwriting counts.
+    """
+    needs = (
+        work + sum(graph.counted[tensor] for tensor in {*row.inputs, *row.outputs})
+        for row, work in zip(graph.ops, work_beside(graph), strict=True)
+    )
+    return max(bytes_after(graph, ()), *needs, 0)
 
 
 def _in_parts(row: _Beside, first: int, above: int) -> int:

@@ -10,8 +10,8 @@ from threading import Lock
 
 from memplan.extensions.networks.operations.graph import OperationGraph
 from memplan.extensions.networks.operations.order_check import bytes_after, peak_of
-from memplan.extensions.networks.order.search.solve import WORK_PER_S, bound_unsearched, order_unplanned
-from memplan.extensions.recompute.away import Away
+from memplan.extensions.networks.order.search.solve import WORK_PER_S, order_unplanned
+from memplan.extensions.recompute.away import Away, bound_recomputed
 from memplan.extensions.recompute.engines import PACKAGE, Engine, ask, engines, is_exact
 from memplan.extensions.recompute.rewrite import rewritten
 from memplan.extensions.recompute.snapshots import LARGEST, Snapshots
@@ -91,10 +91,10 @@ class _Search:
         self.once = sum(costs)
         self.runs = None if known is None else tuple(known)
         self.extra_cost = None if known is None else self._cost(known)
-        # What one operation needs, and what there is at either end, is there in any program.
+        # What one operation needs in any program, and what there is at either end, is there in each.
         ends = bytes_after(graph, range(len(graph.ops)))
         least = 0 if away is None else away.least(budget)
-        self.is_none = least is None or max(bound_unsearched(graph)[0], ends) > budget
+        self.is_none = least is None or max(bound_recomputed(graph), ends) > budget
         self.bound = least or 0
 
     def ask_engines(self) -> None:

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from memplan.extensions.networks.operations.graph import OperationGraph
 from memplan.extensions.networks.operations.order_check import peak_of
 from memplan.extensions.networks.order.answer import RecomputedPoint
-from memplan.extensions.networks.order.search.solve import WORK_PER_S, bound_unsearched
-from memplan.extensions.recompute.away import Away
+from memplan.extensions.networks.order.search.solve import WORK_PER_S
+from memplan.extensions.recompute.away import Away, bound_recomputed
 from memplan.extensions.recompute.descent import Descent
 from memplan.extensions.recompute.least import LARGEST_BOUNDED, away_of, least_work
 from memplan.extensions.recompute.points import PLANNED_S, points_of
@@ -65,7 +65,7 @@ def cheapest(
     """Search for the cheapest program within a budget, starting from the best known."""
     if away is None and control.is_over:
         # Comparing programs of a large graph takes long; the need of single operations is known soon.
-        return Known({budget: 0}, is_none=bound_unsearched(graph)[0] > budget)
+        return Known({budget: 0}, is_none=bound_recomputed(graph) > budget)
     written = [found for runs in programs if (found := _written(graph, runs)) is not None and found[0] <= budget]
     known = min((runs for _, runs in written), key=lambda runs: sum(costs[v] for v in runs), default=None)
     least = least_work(graph, costs, budget, known, control, away=away)
@@ -86,7 +86,7 @@ def settled(
     """
     known = Known({})
     count = len(programs) + _BISECTIONS
-    low, peak = bound_unsearched(graph)[0], peak_of(graph, programs[0])
+    low, peak = bound_recomputed(graph), peak_of(graph, programs[0])
     for k, runs in enumerate(programs[1:]):
         written = _written(graph, runs)
         if written is None:

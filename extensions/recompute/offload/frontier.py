@@ -14,9 +14,8 @@ from memplan.extensions.networks.operations.order_check import bytes_after
 from memplan.extensions.networks.order.answer import OrderAnswer, RecomputedPoint
 from memplan.extensions.networks.order.options import OrderOptions
 from memplan.extensions.networks.order.room_inside import with_room_inside
-from memplan.extensions.networks.order.search.solve import bound_unsearched
 from memplan.extensions.recompute.again import may_run_again
-from memplan.extensions.recompute.away import Away
+from memplan.extensions.recompute.away import Away, bound_recomputed
 from memplan.extensions.recompute.frontier import undominated
 from memplan.extensions.recompute.offload.bound import LinkedBound
 from memplan.extensions.recompute.offload.exact import MOST_STATES, can_search, search_all
@@ -116,7 +115,7 @@ class _Search:
         costs = costs_of(graph)
         self.once = sum(costs)
         self.most = None if options.extra_cost is None else int(options.extra_cost * self.once)
-        self.floor = max(bound_unsearched(graph)[0], bytes_after(graph, range(len(graph.ops))))
+        self.floor = max(bound_recomputed(graph), bytes_after(graph, range(len(graph.ops))))
         away = Away(graph, costs) if len(graph.ops) <= LARGEST else None
         self.bound = None if away is None else LinkedBound(linked(graph, costs, options.link), away)
         # What is inside of operations has one workspace, and runs once.

@@ -15,7 +15,8 @@ from memplan.extensions.checkers import extra
 from memplan.extensions.networks.operations.costs import costs_of
 from memplan.extensions.networks.operations.graph import write_graph
 from memplan.extensions.networks.operations.order_check import peak_of
-from memplan.extensions.recompute.away import Away
+from memplan.extensions.networks.order.search.solve import bound_unsearched
+from memplan.extensions.recompute.away import Away, bound_recomputed
 from memplan.extensions.recompute.engines import ask
 from memplan.extensions.recompute.least import least_work
 from memplan.extensions.recompute.rewrite import rewritten
@@ -275,6 +276,13 @@ def test_infeasibility_is_claimed_only_with_a_proof() -> None:
 
 @pytest.mark.drawn
 @pytest.mark.slow
+def test_a_kept_input_that_is_overwritten_and_made_again_refutes_no_limit() -> None:
+    # The second operation writes over what the first made, which runs once more.
+    ops = [{"in": [0], "out": [1], "cost": 4}, {"in": [1], "out": [2], "work": 4, "may_overwrite": [[0, 0]]}]
+    graph = OperationGraph.model_validate({"size": [1, 3, 2], "kept": [1, 2], "ops": ops})
+    assert bound_recomputed(graph) <= 8 < bound_unsearched(graph)[0]
+
+
 def test_a_tighter_limit_is_never_answered_at_a_lower_cost_and_claims_hold() -> None:
     tally = Counter[str]()
     assert [fault for seed in seeds(6) for fault in faults(seed, tally, limits=6)] == []
