@@ -6,7 +6,7 @@ and proves plans of one pool does so for pools of equal use.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
@@ -147,26 +147,34 @@ class EqualPools:
         """Return a known plan as a one-pool plan; None without placements."""
         if plan is None or len(plan.placements) == 0:
             return None
-        # A buffer from another pool has no placement that could be kept.
-        rows, here = plan.placements, [k for k, is_here in self._old_rows(plan) if is_here]
-        ids, zeros = tuple(rows.ids[k] for k in here), column(np.zeros(len(here), dtype=np.int64))
-        placements = PlacementTable(ids, (self.as_one.pools[0].name,), zeros, column(rows.offset[here]))
+        kept = {
+            self.problem.index[name]: offset for name, offset in self._old_offsets(plan).items() if offset is not None
+        }
+        ids, zeros = tuple(self.problem.buffers.ids[i] for i in kept), column(np.zeros(len(kept), dtype=np.int64))
+        placements = PlacementTable(ids, (self.as_one.pools[0].name,), zeros, column(list(kept.values())))
         return Plan(placements=placements, solver=plan.solver)
 
-    def _old_rows(self, plan: Plan) -> Iterator[tuple[int, bool]]:
-        """Yield each row of a known plan for a buffer in a pool of the problem, and whether its pool is unchanged."""
+    def _old_offsets(self, plan: Plan) -> dict[int | str, int | None]:
+        """Return the offset in a known plan of each buffer that it places; a set has one, by its first buffer.
+
+        None where no offset could be kept: a buffer was in another pool, or those of a set were at several offsets.
+        """
         rows, index, number = plan.placements, self.problem.index, self.problem.pool_index
         pools = [number.get(name) for name in rows.pool_names]
-        for k, name in enumerate(rows.ids):
-            if name in index and pools[rows.pool[k]] is not None:
-                yield k, pools[rows.pool[k]] == self.pool[index[name]]
+        first = {name: ids[0] for ids in self.problem.same_offset for name in ids}
+        offsets: dict[int | str, int | None] = {}
+        for name, pool, offset in zip(rows.ids, rows.pool.tolist(), rows.offset.tolist(), strict=True):
+            if name in index and pools[pool] is not None:
+                of, place = first.get(name, name), offset if pools[pool] == self.pool[index[name]] else None
+                offsets[of] = place if offsets.get(of, place) == place else None
+        return offsets
 
     def kept(self, kept: KeptPlaces | None, old: Plan | None) -> KeptPlaces | None:
-        """Return the kept places of a re-plan; buffers from another pool count as moved."""
+        """Return the kept places of a re-plan; what had no offset that could be kept counts as moved."""
         if kept is None or old is None:
             return kept
-        one, names = self.as_one.buffers, old.placements.ids
-        away = [self.problem.index[names[k]] for k, is_here in self._old_rows(old) if not is_here]
+        one = self.as_one.buffers
+        away = [self.problem.index[name] for name, offset in self._old_offsets(old).items() if offset is None]
         sizes = [int(one.size[i]) for i in away if i not in one.aliases and one.size[i] > 0]
         least = kept.least_moves + (sum(sizes) if kept.least == "bytes" else len(sizes))
         moved = {"moved": kept.moved + len(sizes), "moved_bytes": kept.moved_bytes + sum(sizes)}
