@@ -11,14 +11,14 @@ import pytest
 
 from memplan.questions import CAPABILITIES
 
-mcp = pytest.importorskip("mcp")
-stdio = pytest.importorskip("mcp.client.stdio")
 _EXAMPLES = str(Path(__file__).resolve().parents[3] / "examples")
 _MOBILENET = "mobilenet_v2.csv"
 
 
 @pytest.mark.slow
 def test_every_question_is_a_tool_whose_example_has_an_answer_and_errors_are_reported() -> None:
+    mcp, stdio = pytest.importorskip("mcp"), pytest.importorskip("mcp.client.stdio")
+
     async def run() -> None:
         command = mcp.StdioServerParameters(
             command=str(Path(sys.executable).with_name("memplan")), args=["mcp", "--folder", _EXAMPLES]

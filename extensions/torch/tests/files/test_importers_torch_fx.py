@@ -19,7 +19,6 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # of others' modules, as they are loaded
     pytest.importorskip("torch", reason="needs torch")
     import torch
-    from torch._functorch.aot_autograd import aot_export_module
 
     from memplan.extensions.torch.tests.torch_models import Loss
 
@@ -35,6 +34,13 @@ class Function(torch.nn.Module):  # type: ignore[misc]  # the package is untyped
 
     def forward(self, *inputs: Any) -> Any:
         return self.function(*inputs)
+
+
+def aot_export_module(*arguments: Any, **options: Any) -> Any:
+    """Call the function of this name of torch, whose module takes seconds to import."""
+    from torch._functorch import aot_autograd
+
+    return aot_autograd.aot_export_module(*arguments, **options)
 
 
 def exported(function: Any, *inputs: Any, **options: Any) -> Any:
