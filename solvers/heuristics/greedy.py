@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from itertools import product
+from itertools import islice, product
 
 import numpy as np
 
@@ -37,6 +37,24 @@ def solve(instance: Instance, search: Search) -> None:
         return
     for _ in _plans(instance, search):
         pass
+
+
+def offer_first(instance: Instance, search: Search) -> None:
+    """Offer the plan of the first order in which everything fits, whatever is left of the time.
+
+    One order takes some milliseconds for a thousand buffers; without it, a short limit has no answer at all.
+    """
+    from memplan.solvers.packing.packer import Packer
+    from memplan.solvers.packing.place import pins_collide, place
+
+    packer, traits = Packer(instance, column([0])), Traits(instance)
+    if "pins" in instance.features and pins_collide(instance, packer):
+        return
+    for rule in islice(rules(instance), FIRST):
+        assignment = place(packer, instance, rule.order(traits), preference(instance), rule.best_fit)
+        if assignment is not None:
+            search.offer(*assignment, f"greedy:{rule.name}")
+            return
 
 
 def begin(instance: Instance, search: Search) -> None:

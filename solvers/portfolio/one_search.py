@@ -31,6 +31,8 @@ _VERIFY_S = 3e-6
 """The time reserved to verify and write one placement."""
 _VERIFY_CONFLICT_S = 1e-6
 """The time to verify an explicit conflict."""
+_MOST_OF_FIRST = 20_000
+"""The number of buffers up to which a quick plan is made after the time is over; it takes some 0.1 s then."""
 _JUDGE, _JUDGED_NODES = "few", 500
 """The solver that checks another's proof about few buffers, and the most nodes of its search."""
 _TRUSTED = frozenset(row.name for row in registry.SOLVERS if row.is_trusted)
@@ -119,6 +121,7 @@ class OneSearch:
             self._search.offer(self._instance.pin, self._instance.pin, "empty")
         if self._plain is None:
             self._run(self._stages[:1])
+            self._offer_first()
         elif not self._control.cancelled.is_set():
             greedy.offer_order(self._search, self._plain)
             if self._plain.exact is not None and not self._search.is_over:
@@ -126,6 +129,14 @@ class OneSearch:
 
                 offer_begun(self._search, self._plain.exact)
         return self._result() if self._search.is_over else None
+
+    def _offer_first(self) -> None:
+        """Offer a quick plan where the time was over before there was any."""
+        search, instance = self._search, self._instance
+        is_open = search.best is None and search.infeasible is None and not instance.unplaceable
+        is_quick = len(instance) <= _MOST_OF_FIRST and instance.features <= registry.BY_NAME["greedy"].can
+        if is_open and is_quick and search.is_over and not self._control.cancelled.is_set():
+            greedy.offer_first(instance, search)
 
     def finish(self) -> SolveResult:
         """Run the remaining stages, in any thread."""
