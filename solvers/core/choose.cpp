@@ -23,6 +23,8 @@ struct Round {
   i64 times;
   choice::Effort effort;
 };
+constexpr i64 kQuickRooms[] = {kWhole / 2, kWhole / 4, kWhole / 8, kWhole / 16};  // left free for first plans
+constexpr choice::Effort kQuickEffort = {200, 200'000};
 constexpr Round kFirstRound = {1, {10'000, 8'000'000}}, kSecondRound = {16, {50'000, 24'000'000}};
 
 using choice::kNowhere;
@@ -66,6 +68,8 @@ class Choosing {
   Array<i64> offset_;
   i64 clash_[2] = {kAbsent, kAbsent};  // items whose pins cannot be in one memory, as the last plan says
   Round round_ = kFirstRound;
+  bool is_quick_ = false;  // while a first plan is looked for
+  i64 first_cost_ = kAbsent;  // of the first plan, or absent
   bool is_proved_ = false;  // that no choice costs less than the plan, or that none fits
 
   i64 count() const { return static_cast<i64>(problem_.count); }
@@ -95,10 +99,11 @@ class Choosing {
       if (arena_.has_failed) return;
       raise(choice::rounded_up(choice::value_of(arena_, knapsack, multipliers, items_.limit), multipliers.scale));
       round_ = is_measured ? kSecondRound : kFirstRound;
+      if (!is_measured) plan_quickly(multipliers);
       decompose(multipliers, kMostDoubts);
       if (is_over()) break;
       leave_room(multipliers);
-      if (result_.cost < 0) decompose(multipliers, kMostWithout);
+      if (!has_plan()) decompose(multipliers, kMostWithout);
     }
     if (is_proved_ || (result_.cost >= 0 && result_.cost <= result_.cost_bound))
       result_.status = result_.cost < 0 ? MEMPLAN_INFEASIBLE : MEMPLAN_OPTIMAL;
@@ -137,17 +142,49 @@ class Choosing {
     }
   }
 
+  // First plans, packed by orders alone: all in memories without a limit, whatever time is left, and then choices that
+  // leave less and less of the others free.
+  void plan_quickly(const choice::Multipliers &multipliers) {
+    is_quick_ = true;
+    if (put_without_limits()) pack();
+    const Rows<i64> limit = arena_.rows<i64>(items_.limit.size, items_.limit.columns);
+    for (const i64 room : kQuickRooms) {
+      if (is_over()) break;
+      leave_free(limit, room);
+      if (!cheapest(multipliers, limit, false, most(), kQuickEffort).is_found || !pack()) break;
+    }
+    is_quick_ = false, first_cost_ = result_.cost;
+  }
+
+  // A plan that a search has found, and not orders alone.
+  bool has_plan() const { return result_.cost >= 0 && result_.cost != first_cost_; }
+
+  // Choose for each item its cheapest memory without a limit; returns false where one may be in none.
+  bool put_without_limits() {
+    for (i64 j = 0; j < items(); ++j) {
+      home_[j] = kAbsent;
+      for (i64 q = 0; q < memories(); ++q)
+        if (!items_.is_limited(q) && may_be_in(q, j) && (home_[j] == kAbsent || price(q, j) < price(home_[j], j))) home_[j] = q;
+      if (home_[j] == kAbsent) return false;
+    }
+    return true;
+  }
+
+  void leave_free(const Rows<i64> &limit, i64 room) {
+    for (i64 q = 0; q < limit.size; ++q)
+      for (i64 t = 0; t < limit.columns; ++t)
+        limit[q][t] = items_.limit[q][t] - (items_.is_limited(q) ? items_.limit[q][t] * room / kWhole : 0);
+  }
+
   // Look for plans of choices that leave some of each limited memory free, as little as a plan needs.
   void leave_room(const choice::Multipliers &multipliers) {
     const Rows<i64> limit = arena_.rows<i64>(items_.limit.size, items_.limit.columns);
     i64 low = 0, high = kWhole + 1;
     learnt_.drop_doubts();
-    while (high - low > std::max<i64>(1, low / kFine) && !is_over() && (result_.cost < 0 || has_work())) {
+    while (high - low > std::max<i64>(1, low / kFine) && !is_over() && (!has_plan() || has_work())) {
       const i64 room = high > kWhole ? std::max<i64>(2, 2 * low) : (low + high) / 2, before = result_.cost;
       if (room > kWhole) return;
-      for (i64 q = 0; q < limit.size; ++q)
-        for (i64 t = 0; t < limit.columns; ++t)
-          limit[q][t] = items_.limit[q][t] - (items_.is_limited(q) ? items_.limit[q][t] * room / kWhole : 0);
+      leave_free(limit, room);
       const choice::Cheapest made = cheapest(multipliers, limit, false, most(), kFirstRound.effort);
       if (made.is_found) pack();
       // Where nothing cheaper leaves so much free, nothing cheaper leaves more.
@@ -174,7 +211,7 @@ class Choosing {
       if (before != kAbsent && learnt_.times(before) >= round_.times) return learnt_.doubt(before), true;
       const memplan_status status = pack_one(q);
       if (status <= MEMPLAN_FEASIBLE) continue;
-      if (status == MEMPLAN_OUT_OF_MEMORY || stop_()) return false;
+      if (status == MEMPLAN_OUT_OF_MEMORY || stop_() || (is_quick_ && status != MEMPLAN_INFEASIBLE)) return false;
       const bool is_clash = clash_[0] != kAbsent;  // of pins, whatever else is there
       learnt_.add(q, items(), round_.times, status == MEMPLAN_INFEASIBLE, [&](i64 j) {
         return is_clash ? j == clash_[0] || j == clash_[1] : is_in(q, j);
@@ -195,6 +232,8 @@ class Choosing {
     const memplan_problem own = split.problem(q);
     memplan_options options = options_;
     options.work = std::min(options.work, kMost / round_.times) * round_.times;
+    if (is_quick_) options.work = 0;  // orders alone
+    if (is_quick_ && result_.cost < 0) options.seconds = 0;
     if (options.seconds > 0) options.seconds = std::max(1e-9, stop_.left());
     const memplan_result made = memplan_plan(&own, &options, offset.data);
     result_.nodes += made.nodes, result_.orders += made.orders;
