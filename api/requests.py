@@ -258,7 +258,7 @@ def _merged(model: type[M], inside: Mapping[str, Any], asked: Mapping[str, Seque
     return options if not fields else merged.model_copy(update={name: getattr(options, name) for name in texts})
 
 
-def is_default(models: Iterable[type[BaseModel]], name: str, said: Sequence[str]) -> bool:
+def is_default(models: Iterable[type[WireValue]], name: str, said: Sequence[str]) -> bool:
     """Return True if a query says the default of an option, as it is documented."""
     for model in models:
         if name in model.model_fields:
