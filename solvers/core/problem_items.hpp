@@ -52,7 +52,7 @@ class ProblemItems {
   // Whether a memory may be too small for all.
   bool is_limited(i64 q) const { return problem_.memories[q].capacity < MEMPLAN_UNLIMITED; }
 
-  // The reason, if a buffer is larger than each of its memories, or more is alive than those hold that some may be in.
+  // The reason, if a buffer is larger than each free piece of its memories, or more is alive than those hold that some may be in.
   bool is_refuted(Reason &reason) const {
     for (i64 i = 0; i < count(); ++i) {
       if (cheapest_home(knapsack, knapsack.price, knapsack.item[i], kNowhere) != kNowhere) continue;
