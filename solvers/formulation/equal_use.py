@@ -147,10 +147,8 @@ class EqualPools:
         """Return a known plan as a one-pool plan; None without placements."""
         if plan is None or len(plan.placements) == 0:
             return None
-        kept = {
-            self.problem.index[name]: offset for name, offset in self._old_offsets(plan).items() if offset is not None
-        }
-        ids, zeros = tuple(self.problem.buffers.ids[i] for i in kept), column(np.zeros(len(kept), dtype=np.int64))
+        kept = {name: offset for name, offset in self._old_offsets(plan).items() if offset is not None}
+        ids, zeros = tuple(kept), column(np.zeros(len(kept), dtype=np.int64))
         placements = PlacementTable(ids, (self.as_one.pools[0].name,), zeros, column(list(kept.values())))
         return Plan(placements=placements, solver=plan.solver)
 

@@ -116,7 +116,6 @@ def read(data: bytes, options: ModelOptions) -> Imported:
     buffers = [{"id": row[0], "start": int(row[1]), "end": int(row[2]) + 1, "size": int(row[3])} for row in rows]
     return Imported(problem_of(buffers, ["ram"]))
 '''
-TOYS = "memplan.extensions.systems.toy.system"
 IN_IMPORTERS: Patch = {
     "extensions/__init__.py": [
         before(
@@ -125,7 +124,6 @@ IN_IMPORTERS: Patch = {
         ("first = (TFLM,", "first = (TOY, TFLM,"),
     ]
 }
-SYSTEMS = "extensions/systems"
 TOY = [("", '"""A toy."""\n')]
 USE_IMPORTER = """
 from pathlib import Path

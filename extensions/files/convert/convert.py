@@ -44,7 +44,7 @@ def convert(
     running, target = control.begun(options), options.to or ("json" if plan is None else "c")
     if target == TFLITE and options.dims:
         rule = "must be left out where a .tflite is written, which keeps the sizes that it has"
-        raise OptionError.of("dims", f"{rule}: export the model with {_said(options.dims)}")
+        raise OptionError.of("dims", f"{rule}: export the model with {_dims_text(options.dims)}")
     is_deployed = target == TFLITE and plan is None and not options.capacity and not options.adapts
     for name in () if is_deployed else _OF_DEPLOYMENT:
         if getattr(options, name):
@@ -66,7 +66,8 @@ def convert(
     return facts.model_copy(update={"problem": problem, **its})
 
 
-def _said(dims: Mapping[str, Size]) -> str:
+def _dims_text(dims: Mapping[str, Size]) -> str:
+    """Return sizes of dimensions as `--dim` takes them, with commas between."""
     return ", ".join(f"{name}={size_text(size)}" for name, size in dims.items())
 
 
