@@ -15,6 +15,8 @@ import sys
 import time
 from pathlib import Path
 
+from tests.support.depth import ENDS
+
 ROOT = Path(__file__).resolve().parent.parent
 BIN = Path(sys.executable).parent
 PLUGINS = ("--disable-plugin-autoload", "-p", "xdist", "-p", "_hypothesis_pytestplugin")
@@ -77,6 +79,8 @@ def _tested(told: list[str]) -> int:
     if status != SOME_FAILED:
         return status
     _begun("what failed, alone")
+    # What failed is never skipped for want of time.
+    os.environ.pop(ENDS, None)
     return _run(*pytest, *ALONE, *told)
 
 

@@ -14,7 +14,7 @@ from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
 from memplan.solvers.core import build as core
-from tests.support.depth import DEPTH
+from tests.support.depth import DEPTH, is_late
 
 _EXAMPLES = 25
 _ON_LOADED_MACHINES = [HealthCheck.too_slow]
@@ -112,6 +112,17 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadSco
     return _Scheduling(config, log)
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip what the time of the gate is too short for, and say so: a machine may be thirty times as slow as another.
+
+    What takes long begins first, and may only use half of the time: the short tests of the domain and of the searches
+    hold most of what is promised.
+    """
+    if is_late(is_long=_turn(item) < _LAST_TURN):
+        pytest.skip("not run: the time of the gate was over")
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Let each of several processes begin with what takes long, so that none ends long after the others."""
     if hasattr(config, "workerinput"):
@@ -122,4 +133,7 @@ def _turn(item: pytest.Item) -> int:
     group = _group(item.nodeid.partition("::")[0])
     if group in _WAITING:
         return 0
-    return 1 if group is not None or item.get_closest_marker("slow") else 2
+    return 1 if group is not None or item.get_closest_marker("slow") else _LAST_TURN
+
+
+_LAST_TURN = 2

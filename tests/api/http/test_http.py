@@ -22,6 +22,7 @@ from memplan.questions import CAPABILITIES
 from memplan.questions.reading import ReadOptions
 from memplan.solvers.portfolio import registry
 from memplan.solvers.portfolio.registry import SOLVERS
+from tests.support.depth import GRACE_S
 from tests.support.server import Running
 
 CSV_EXAMPLE = "id,lower,upper,size\nconv1,0,3,401408\nconv2,2,5,200704\n"
@@ -194,7 +195,7 @@ def test_the_same_bytes_get_the_same_answer_but_for_its_time(server: Running) ->
     again = ask(server, {"buffers": _ROWS})
     assert kept(server) == before >= 1
     one, other = first.json(), again.json()
-    assert 0 <= other.pop("wall_time_s") < 5
+    assert 0 <= other.pop("wall_time_s") < 5 + GRACE_S
     assert one.pop("wall_time_s") >= 0
     assert one == other
     assert first.headers["link"] == again.headers["link"]

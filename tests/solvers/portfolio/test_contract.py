@@ -20,7 +20,7 @@ from memplan.solvers.portfolio.registry import SolverRow
 from memplan.solvers.search.incumbent import Search
 from memplan.solvers.search.result import Assignment
 from tests.support import oracle
-from tests.support.depth import DEPTH
+from tests.support.depth import DEPTH, GRACE_S
 from tests.support.tiny import CONSTRAINED, FEATURES, random_tiny
 
 PROBLEMS = FEATURES | CONSTRAINED | {f"random {seed}": random_tiny(seed) for seed in range(12)}
@@ -103,7 +103,7 @@ def test_a_solver_is_right_honest_and_in_time(child: ProcessPoolExecutor, row: S
         pytest.skip(f"{row.name} cannot do {', '.join(sorted(instance.features - row.can))}")
     outcome = child.submit(_outcome, row, instance, when).result()
     if not row.is_isolated:  # one that is isolated is killed when it overruns
-        assert outcome.wall_time_s < LIMITS_S[when] + 0.5
+        assert outcome.wall_time_s < LIMITS_S[when] + GRACE_S
     assert not (outcome.says_infeasible and least is not None)
     if outcome.best is not None:
         placements = lift(problem, instance, outcome.best.pool, outcome.best.offset)

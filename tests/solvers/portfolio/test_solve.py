@@ -27,6 +27,7 @@ from memplan.solvers.search.control import Control
 from memplan.solvers.search.result import Progress, SolveResult
 from tests.support import false_claims, oracle
 from tests.support import tvm_problems as tvm
+from tests.support.depth import GRACE_S
 from tests.support.tiny import FEATURES
 
 RING = FEATURES["a ring of conflicts"]
@@ -75,7 +76,7 @@ def test_without_time_the_answer_is_honest_and_at_once(name: str, solver: str) -
         return
     least, started = oracle.best_score(problem), time.monotonic()
     plan = solve(problem, solver=solver, time_limit_s=0.001)
-    assert time.monotonic() - started < 0.001 + 0.5
+    assert time.monotonic() - started < 0.001 + GRACE_S
     if least is None:
         assert plan.status in ("infeasible", "unknown")
     elif len(plan.placements) or plan.status == "optimal":
@@ -142,7 +143,7 @@ def test_cancelling_keeps_the_best_plan(liars: None) -> None:
         time_limit_s=60,
         control=Control(cancelled=cancelled, report=cancel_at_first_plan),
     )
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < 5 + GRACE_S
     assert (plan.status, plan.stop_reason, plan.peak) == ("feasible", "cancelled", 6)
     assert_is_plan(RING, plan)
 
@@ -152,7 +153,7 @@ def test_a_search_cancelled_before_its_start_answers_at_once() -> None:
     cancelled.set()
     started = time.monotonic()
     plan = solve(FULL_RING, control=Control(cancelled=cancelled), time_limit_s=60)
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < 5 + GRACE_S
     assert plan.stop_reason == "cancelled"
     assert plan.status == "unknown"
 
