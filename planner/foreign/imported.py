@@ -136,7 +136,8 @@ class Imported:
     `source` is the problem, or what makes it when it is first requested: orders and cascades of a model need none.
     `own_peak` is what the planner that wrote the file used, if the file says so, and `own_plan` has its offsets, if the
     file has them all; `own_problem` is what that solves, where its pools are not those of the problem. `planner_peak`
-    returns what the runtime's own planner takes, where the problem does not say all that it plans by.
+    returns what the runtime's own planner takes, where the problem does not say all that it plans by. `beside` is what
+    the runtime allocates beside what is planned, in bytes, as the file says.
     """
 
     source: Problem | Callable[[], Problem]
@@ -146,6 +147,7 @@ class Imported:
     own_plan: Plan | None = None
     own_problem: Problem | None = None
     planner_peak: Callable[[], int] | None = None
+    beside: int = 0
 
     @cached_property
     def problem(self) -> Problem:

@@ -1,4 +1,4 @@
-"""The whole TFLite Micro arena of a model file, against the budget of its pool."""
+"""What a runtime takes in all for the file of a model, against the budget of its pool."""
 
 from __future__ import annotations
 
@@ -19,9 +19,11 @@ from memplan.questions.reading import Reader
 class RuntimeArena(Answer):
     """The bytes of a runtime's whole arena: head (tensors, scratch), tail (persistent), and the least to start.
 
-    `unknown` are operators whose kernels are not known here, and may need more.
+    `unknown` are operators whose kernels are not known here, and may need more. Of ExecuTorch, the head is what is
+    planned, and the tail what a delegate takes beside it.
     """
 
+    runtime: str = Field("TFLite Micro", exclude_if=lambda name: name == "TFLite Micro")
     head: int
     tail: int
     used: int
@@ -36,7 +38,7 @@ class RuntimeArena(Answer):
 
 def failure_of_kernels(arena: RuntimeArena) -> list[Failure]:
     """Return the broken rule if a model in several pools has kernels that may need more than is known of them."""
-    message = f"of several pools, none holds TFLite Micro's arena alone; {_unknown(arena)}"
+    message = f"of several pools, none holds {arena.runtime}'s arena alone; {_unknown(arena)}"
     return [Failure(rule="unknown-arena", pool=None, message=message)] if arena.unknown else []
 
 
@@ -50,10 +52,10 @@ def failure_of_arena(arena: RuntimeArena, pool: str, budget: int) -> list[Failur
     if arena.least <= budget and not arena.unknown:
         return []
     if arena.least <= budget:
-        said = f"TFLite Micro's arena takes at least {arena.least:,} bytes of {budget:,}; {_unknown(arena)}"
+        said = f"{arena.runtime}'s arena takes at least {arena.least:,} bytes of {budget:,}; {_unknown(arena)}"
         return [Failure(rule="unknown-arena", pool=pool, message=f"pool {shown(pool)}: {said}")]
     over = f"{arena.least - budget:,} above its budget of {budget:,}"
-    message = f"pool {shown(pool)}: TFLite Micro's arena for this file is {arena.text}, {over}"
+    message = f"pool {shown(pool)}: {arena.runtime}'s arena for this file is {arena.text}, {over}"
     return [Failure(rule="over-budget", pool=pool, message=message)]
 
 
@@ -66,7 +68,11 @@ def _read(value: Any) -> RuntimeArena:
 
 def _arena_inside(reader: Reader, question: Question) -> RuntimeArena | None:
     """Return the arena of a model as its file is; None if a plan is given for it."""
-    if reader.imported is None or "plan" in question or (rules := rules_of(reader.data)) is None:
+    imported = reader.imported
+    if imported is not None and imported.beside and imported.own_peak is not None and "plan" not in question:
+        head, tail = imported.own_peak, imported.beside
+        return RuntimeArena(runtime="ExecuTorch", head=head, tail=tail, used=head + tail, least=head + tail)
+    if imported is None or "plan" in question or (rules := rules_of(reader.data)) is None:
         return None
     if reader.options.dims:
         what = "TFLite Micro's arena is not counted: the file keeps the sizes that it has"

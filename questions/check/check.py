@@ -234,7 +234,7 @@ def lines(found: Check) -> Iterator[str]:
         change = "" if pool.growth is None else f" ({pool.growth:+,})"
         yield f"{pool.name}: {pool.used:,} bytes{budget}{change}"
     if found.arena is not None:
-        yield f"TFLite Micro's arena: {found.arena.text}"
+        yield f"{found.arena.runtime}'s arena: {found.arena.text}"
     if found.difference is not None:
         yield from lines_of_difference(found.difference)
 

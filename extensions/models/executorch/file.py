@@ -5,7 +5,8 @@ Source: pytorch/executorch v1.5.1, schema/program.fbs and scalar_type.fbs; the n
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import struct
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -22,6 +23,11 @@ _TENSOR, _BOOL, _LISTS = 5, 3, (10, 11)
 _BITS = {0: 8, 1: 8, 2: 16, 3: 32, 4: 64, 5: 16, 6: 32, 7: 64, 8: 32, 9: 64, 10: 128, 11: 8, 12: 8, 13: 8, 14: 32}
 _BITS |= {15: 16, 16: 4, 17: 2, 22: 16, 23: 8, 24: 8, 25: 8, 26: 8, 27: 16, 28: 32, 29: 64}
 """The bytes of an element, by the number of its type."""
+_MAGIC, _VELA, _BLOCK = b"eh00", b"vela_bin_stream", 16
+"""The beginnings of the header that says where segments lie, and of what Vela compiled, whose blocks are padded to 16
+bytes: a name, the length of its data, and the data.
+"""
+_SCRATCH = b"scratch_size"
 FIRST = "forward"
 """The method that is read if there are several."""
 
@@ -56,8 +62,19 @@ class Instruction:
 
 
 @dataclass(frozen=True)
+class Delegate:
+    """A delegate: its backend, and the bytes that a call takes for itself, None where its data do not say that."""
+
+    name: str
+    scratch: int | None
+
+
+@dataclass(frozen=True)
 class Method:
-    """A method: tensors and lists of tensors by index, values that are never true, and chains of instructions."""
+    """A method: tensors and lists of tensors by index, values that are never true, and chains of instructions.
+
+    `delegates` are those that it calls, in no order.
+    """
 
     name: str
     path: str
@@ -68,6 +85,7 @@ class Method:
     outputs: tuple[int, ...]
     chains: tuple[tuple[Instruction, ...], ...]
     memories: tuple[int, ...]
+    delegates: tuple[Delegate, ...]
 
     def tensors_of(self, values: tuple[int, ...]) -> tuple[int, ...]:
         """Return the tensors among values, including those in lists."""
@@ -80,13 +98,14 @@ def read_methods(data: bytes) -> tuple[Method, ...]:
     if not is_executorch(data):
         rule = "program: must have an identifier at byte 4, ET12 or another ET"
         raise FormatError(f"{rule}, got {shown(data[4:8])}", way=OTHER_KIND)
-    plans = list(Table.root(data, "program").tables(1, "execution_plan"))
+    program = Table.root(data, "program")
+    plans = list(program.tables(1, "execution_plan"))
     if not plans:
         raise FormatError("program.execution_plan: must not be empty", way=CUT_OFF)
-    return tuple(map(_method, plans))
+    return tuple(_method(plan, [_delegate(row, program) for row in plan.tables(7, "delegates")]) for plan in plans)
 
 
-def _method(plan: Table) -> Method:
+def _method(plan: Table, delegates: Sequence[Delegate]) -> Method:
     values = [(row.integer(0, "val_type", "B"), row.table(1, "val")) for row in plan.tables(2, "values")]
     tensors = {k: _tensor(row) for k, (kind, row) in enumerate(values) if kind == _TENSOR and row is not None}
     lists = {
@@ -97,7 +116,7 @@ def _method(plan: Table) -> Method:
     )
     names = [row.text(0, "name") for row in plan.tables(6, "operators")]
     chains = tuple(
-        tuple(_instruction(row, names, len(values)) for row in chain.tables(2, "instructions"))
+        tuple(_instruction(row, names, delegates, len(values)) for row in chain.tables(2, "instructions"))
         for chain in plan.tables(5, "chains")
     )
     return Method(
@@ -110,7 +129,43 @@ def _method(plan: Table) -> Method:
         plan.integers(4, "outputs", "i"),
         chains,
         plan.integers(8, "non_const_buffer_sizes", "q"),
+        tuple({row for row in delegates if any(row.name == step.name for chain in chains for step in chain)}),
     )
+
+
+def _delegate(row: Table, program: Table) -> Delegate:
+    """Return a delegate, with the scratch of one for Arm's Ethos-U: what Vela compiled says how much that is."""
+    name, processed = row.text(0, "id") or "delegate", row.table(1, "processed")
+    if processed is None:
+        return Delegate(name, None)
+    is_segment, index = processed.integer(0, "location", "b") != 0, processed.integer(1, "index", "I")
+    listed = [*(program.tables(4, "segments") if is_segment else program.tables(3, "backend_delegate_data"))]
+    if index >= len(listed):
+        raise FormatError(f"{processed.path}.index: must name one of {len(listed)} blocks of data, got {index}")
+    data, where = program.file.data, listed[index]
+    if is_segment:
+        base = struct.unpack_from("<Q", data, 24)[0] if data[8:12] == _MAGIC and len(data) >= 32 else 0
+        start = base + where.integer(0, "offset", "Q")
+        size = where.integer(1, "size", "Q")
+    else:
+        start, size = where.span(0, "data", 1)
+    where.file.check(start, size, where.path)
+    return Delegate(name, _scratch_of(data[start : start + size]))
+
+
+def _scratch_of(stream: bytes) -> int | None:
+    """Return the scratch that a stream of Vela says; None for all other bytes."""
+    at = 0
+    while stream.startswith(_VELA) and at + 2 * _BLOCK <= len(stream):
+        name, length = (
+            stream[at : at + _BLOCK].rstrip(b"\0"),
+            int.from_bytes(stream[at + _BLOCK : at + _BLOCK + 4], "little"),
+        )
+        at += 2 * _BLOCK
+        if name == _SCRATCH and length >= 4 and at + 4 <= len(stream):
+            return int.from_bytes(stream[at : at + 4], "little")
+        at += -(-length // _BLOCK) * _BLOCK
+    return None
 
 
 def _tensor(row: Table) -> PteTensor:
@@ -137,7 +192,7 @@ def _place(row: Table) -> tuple[int, int]:
     return row.integer(0, "memory_id", "I"), low + (high << 32)
 
 
-def _instruction(row: Table, operators: list[str], n_values: int) -> Instruction:
+def _instruction(row: Table, operators: list[str], delegates: Sequence[Delegate], n_values: int) -> Instruction:
     number = row.integer(0, "instr_args_type", "B")
     inner = row.table(1, "instr_args")
     if number not in _KINDS or inner is None:
@@ -149,6 +204,8 @@ def _instruction(row: Table, operators: list[str], n_values: int) -> Instruction
         if not 0 <= index < len(operators):
             raise FormatError(f"{inner.path}.op_index: must be one of {len(operators)} operators, got {index}")
         name = operators[index] or kind
+    elif kind == "delegate" and (index := inner.integer(0, "delegate_index", "i")) in range(len(delegates)):
+        name = delegates[index].name
     if kind in ("kernel", "delegate"):
         arguments = inner.integers(1, "args", "i")
     elif kind == "move":

@@ -4,7 +4,8 @@ The file says of an instruction which values it works on, but not which it write
 argument is, which stands for what it returns, and a delegate the last of its arguments and those before it that
 nothing has written. What is read although nothing has written it is a view, if it has the place and the bytes of a
 tensor that was written, and else state that is there from the start. Buffers are aligned to 16 bytes, ExecuTorch's
-default; what a kernel or a delegate needs for itself is not in the file, nor in the problem.
+default; what a kernel or a delegate needs for itself is not in the problem. The file says it of Arm's Ethos-U alone:
+ExecuTorch allocates that beside what is planned, for one call after the other.
 Source: pytorch/executorch v1.5.1, exir/emit/_emitter.py, and runtime/executor/method.cpp for what instructions do.
 """
 
@@ -12,6 +13,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import accumulate
 
 from memplan.extensions.models.executorch.file import FIRST, Instruction, Method, read_methods
@@ -45,14 +47,20 @@ def read(data: bytes, options: ModelOptions) -> Imported:
     program.run()
     others = [other.name for other in methods if other is not method]
     own_peak = sum(method.memories[1:]) if len(method.memories) > 1 else None
-    return program.draft.imported(_left_out(method, others), own_peak, program.own_offsets())
+    found = program.draft.imported(_left_out(method, others), own_peak, program.own_offsets())
+    return replace(found, beside=max((row.scratch or 0 for row in method.delegates), default=0))
 
 
 def _left_out(method: Method, others: list[str]) -> Iterator[Finding]:
     if others:
         message = f"method {shown(method.name)} is read; not in it are {', '.join(map(shown, others[:10]))}"
         yield Finding("other-methods", message)
-    if names := {row.name for chain in method.chains for row in chain if row.kind == "delegate"}:
+    for row in method.delegates:
+        if row.scratch:
+            message = f"{row.name} takes {row.scratch:,} bytes of scratch beside what is planned, while it is called"
+            yield Finding("delegate-scratch", message)
+    known = {row.name for row in method.delegates if row.scratch is not None}
+    if names := {row.name for chain in method.chains for row in chain if row.kind == "delegate"} - known:
         what = ", ".join(map(shown, sorted(names)[:MAX_LISTED]))
         yield Finding("unknown-delegates", f"what delegates ({what}) need for themselves is in no file")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from array import array
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
@@ -66,8 +67,8 @@ def _put(out: bytearray, value: Any) -> int:
     at = len(out)
     content = value.encode() if isinstance(value, str) else value
     out += struct.pack("<I", len(content))
-    if isinstance(content, bytes):
-        out += content
+    if isinstance(content, bytes | array):
+        out += bytes(content)
     elif content and isinstance(content[0], Mapping):
         out += bytes(4 * len(content))
         for k, found in enumerate(content):

@@ -4,7 +4,8 @@
 read, `ins`, and what they write, `outs`. A tile at the address of another one is the same buffer if it is read before
 it is written, as a reshape is, or written and never read while the other one is read later, as what a loop carries is,
 both of the same bytes; or where the last reader of the other one writes it in the block that wrote that one. Tiles
-without addresses are to be planned, each a buffer of its own. The bytes of `pto.reserve_buffer` are a reserved range of
+without addresses are to be planned, each a buffer of its own, and so is `memref.alloc` of a memory of PTO, which
+`pto-plan-memory` takes. The bytes of `pto.reserve_buffer` are a reserved range of
 their memory or, without a base, a buffer that is always alive.
 Kernels run one after the other. Source: hw-native-sys/PTOAS a56b18c3, include/PTO/IR/PTOOps.td.
 """
@@ -42,6 +43,7 @@ _TILE = re.compile(
     r"!pto\.tile_buf<\s*(?:loc\s*=\s*(\w+)\s*,\s*dtype\s*=\s*([\w.!]+)\s*,\s*rows\s*=\s*(\d{1,9})\s*,\s*cols\s*=\s*(\d{1,9})"
     r"|(\w+)\s*,\s*((?:\d{1,9}x)+)([\w.!]+))"
 )
+_MEMREF = re.compile(r"memref<((?:\d{1,9}x)+)([\w.!]+),(?:[^#<>]|<[^<>]*>)*#pto\.address_space<(\w+)>")
 _SOURCES = (
     (re.compile(r"pto\.(?:t(?:col|row)(?:arg)?(?:max|min|sum|prod)|tcvt|trsqrt|ttrans|trems|txors)"), 1),
     (re.compile(r"pto\.(?:tprelu|trem|txor|trowexpand\w+|tgather|tsels|tsort32)"), 2),
@@ -113,7 +115,7 @@ def _drawn(data: bytes, kernels: _Kernels) -> list[_Step]:
     # What follows a name and `=` would be a separate statement to the splitter.
     body, _ = kernels.block(Statements(_LOOP.sub(r"scf.for (\1),", text)).block(), {})
     if not kernels.tiles:
-        raise FormatError("must have tiles, as pto.alloc_tile, got none")
+        raise FormatError("must have tiles, as pto.alloc_tile or memref.alloc, got none")
     return body
 
 
@@ -147,7 +149,7 @@ class _Kernels:
             tiles = [names[each] for each in values if each in names]
             if op == "arith.constant" and results and (constant := _CONSTANT.match(rest)):
                 self.constants[results[0]] = int(constant[1])
-            elif op == "pto.alloc_tile" and results:
+            elif op in ("pto.alloc_tile", "memref.alloc") and results:
                 names[results[0]] = self._allocated(results[0], rest)
             elif op == "pto.reserve_buffer":
                 self._reserve(rest)
@@ -158,7 +160,7 @@ class _Kernels:
             elif tiles and op in _CHOICES:
                 rule = f"must be used by PTO's operations on tiles alone, got {op}"
                 raise FormatError(f"tile {shown(self.tiles[tiles[0]].name)}: {rule}")
-            elif tiles and results and _TILE.search(rest.rpartition(":")[2]):
+            elif tiles and results and (_TILE.search(rest.rpartition(":")[2]) or op.startswith("memref.")):
                 names[results[0]] = tiles[0]
             elif tiles:
                 rows.append(self._step(op, rest, names, number))
@@ -169,23 +171,26 @@ class _Kernels:
         label = self.kernel + name
         self.count[label] += 1
         label += f"#{self.count[label]}" if self.count[label] > 1 else ""
-        address, tile = _ADDRESS.search(rest), _TILE.search(rest)
+        address, tile, memref = _ADDRESS.search(rest), _TILE.search(rest), _MEMREF.search(rest)
         is_open = address is None
         if self.tiles and is_open != (self.tiles[0].address < 0):
             raise FormatError(f"tile {shown(label)}: must have an address as other tiles have, or else none of them")
         if address is not None and address[1] not in self.constants:
             raise FormatError(f"tile {shown(label)}: must have a constant address, as behind the pass pto-plan-memory")
-        if tile is None:
-            raise FormatError(
-                f"tile {shown(label)}: must be a pto.tile_buf of a known shape, got {shown(rest.strip())}"
-            )
-        loc, dtype, rows, columns, memory, shape, element = tile.groups()
-        sizes = [rows, columns] if loc else shape.split("x")[:-1]
-        bits = HloType((), dtype or element).bits
+        if memref is not None:
+            shape, element, memory = memref.groups()
+            sizes = shape.split("x")[:-1]
+        elif tile is not None:
+            loc, dtype, rows, columns, space, shape, of_shape = tile.groups()
+            memory, element, sizes = loc or space, dtype or of_shape, [rows, columns] if loc else shape.split("x")[:-1]
+        else:
+            rule = "must be a pto.tile_buf, or a memref of a pto.address_space, of a known shape"
+            raise FormatError(f"tile {shown(label)}: {rule}, got {shown(rest.strip())}")
+        bits = HloType((), element).bits
         size = sized(f"tile {shown(label)}", prod(map(int, sizes)), bits, self.options.alignment or 1)
         # Of tiles without addresses, no two are at one place.
         at = ~len(self.tiles) if address is None else self.constants[address[1]]
-        self.tiles.append(_Tile(label, loc or memory, at, size))
+        self.tiles.append(_Tile(label, memory, at, size))
         return len(self.tiles) - 1
 
     def _reserve(self, rest: str) -> None:

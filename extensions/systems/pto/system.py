@@ -6,8 +6,8 @@ from memplan.planner.systems import FileReader, System
 
 
 def is_pto(data: bytes) -> bool:
-    """Return True if the bytes allocate tiles in PTO's dialect of MLIR."""
-    return b"= pto.alloc_tile" in data
+    """Return True if the bytes are MLIR with operations or memories of PTO's dialect."""
+    return b" pto." in data or b"#pto." in data
 
 
 SYSTEM = System(

@@ -34,6 +34,8 @@ def write_addresses(layout: VerifiedLayout, _stem: str) -> Mapping[str, bytes]:
     """
     if layout.model is None or not is_pto(layout.model):
         raise FormatError("problem: must be kernels of PTO, a .pto file, for pto")
+    if b"= pto.alloc_tile" not in layout.model:
+        raise FormatError("kernels: must have tiles (pto.alloc_tile) to be given addresses, got memref.alloc alone")
     given = layout.model.decode(errors="surrogateescape")
     start = len(given) - len(last_dump(given))
     offset = {str(row.id).partition("/")[2]: row.offset for row in layout.buffers}

@@ -26,7 +26,7 @@ _REGION = re.compile(
     rf'\s*(?:\^|{NAME}[\s,=]|"[\w.$]+"\s*\(|[a-z_]\w*(?:\.\w+)+[ \t]+(?:[%@:"(^]|(?:public|private|mutable|ins)\b)|'
     r"(?:[a-z_]\w*\.)?(?:return|func|call|module)\b(?!\s*=))"
 )
-_MARK = re.compile(rf"(?P<mark>,|(?:(?<!\s)\s+)?:(?=\s)|\sloc(?=\())|{_TOKEN.pattern}|(?P<space>\s)")
+_MARK = re.compile(rf"(?P<mark>,|(?:(?<!\s)\s+)?:(?=[\s(!a-z])|\sloc(?=\())|{_TOKEN.pattern}|(?P<space>\s)")
 _DEEPEST = 200
 
 

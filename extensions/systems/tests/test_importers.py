@@ -74,9 +74,9 @@ def test_a_broken_file_is_refused_with_a_sentence_or_read(name: str) -> None:
 
 FAULT = "cannot be read, by a fault of memplan; please report "
 SENTENCES = {
-    b"fault:key": FAULT + 'KeyError "nodes" at planner/foreign/tests/failing_reader.py:11',
+    b"fault:key": FAULT + 'KeyError "nodes" at systems/tests/failing_reader.py:11',
     b"fault:deep": "must not be nested deeper than its reader can follow",
-    b"fault:none": FAULT + "AttributeError at planner/foreign/tests/failing_reader.py:13",
+    b"fault:none": FAULT + "AttributeError at systems/tests/failing_reader.py:13",
     b"fault:memory": "needs more memory to be read than there is",
 }
 

@@ -5,7 +5,8 @@ make storages whose shapes `assert_size_stride` says. A new name for an old one 
 `# alloc` is a new buffer in the bytes of the old one; every other new name is a view of the same buffer. A buffer is
 alive from the first statement that passes it on, which writes it, to the last one that names it or a view of it; what
 is returned stays. In the wrapper's own plan each storage is a pool of its bytes; what is planned is one arena for each
-device, where a storage is alive from its first buffer to its last. The code is parsed and never run.
+device, where a storage is alive from its first buffer to its last, and begins anew with each reuse that its first
+kernel only writes, as the kernel's source says (`out_ptr`) or a call with `out=`. The code is parsed and never run.
 Source: torch 2.0 to 2.13, torch/_inductor/codegen/wrapper.py and memory_planning.py.
 """
 
@@ -16,7 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from memplan.extensions.torch.files.wrapper_storages import WrapperBuffer, WrapperStorages
-from memplan.planner.errors import FormatError, OptionError, shown
+from memplan.planner.errors import MAX_SHOWN, FormatError, OptionError, shown
 from memplan.planner.foreign.imported import Imported, OpenSizesError, plan_of, refuse_dims, size_of
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.model.finding import Finding
@@ -68,13 +69,12 @@ def read(data: bytes, options: ModelOptions) -> Imported:
         [_row(row.name, row.size, [row], options) | {"pools": (row.storage,)} for row in buffers],
         [{"name": name, "size": storage.size} for name, storage in used.items()],
     )
-    held: dict[str, list[WrapperBuffer]] = {}
-    for row in buffers:
-        held.setdefault(row.storage, []).append(row)
     devices = dict.fromkeys(storage.device for storage in used.values())
     arenas = [
-        _row(name, storage.size, held[name], options) | ({"pools": (storage.device,)} if len(devices) > 1 else {})
-        for name, storage in used.items()
+        _row(held[0].name if is_later else name, _extent(held) if is_later else used[name].size, held, options)
+        | ({"pools": (used[name].device,)} if len(devices) > 1 else {})
+        for name, lives in _lives(buffers).items()
+        for is_later, held in enumerate(lives)
     ]
     return Imported(
         _problem(arenas, [{"name": name} for name in devices] if len(devices) > 1 else []),
@@ -91,6 +91,21 @@ def _row(name: str, size: int, buffers: Sequence[WrapperBuffer], options: ModelO
     return {"id": name, "size": size_of(f"buffer {name}", size, options), "start": start, "end": end}
 
 
+def _lives(buffers: Sequence[WrapperBuffer]) -> dict[str, list[list[WrapperBuffer]]]:
+    """Return the lives of each storage, as buffers: a reuse whose old bytes nothing reads begins another one."""
+    lives: dict[str, list[list[WrapperBuffer]]] = {}
+    for row in buffers:
+        of_storage = lives.setdefault(row.storage, [])
+        if not of_storage or row.is_fresh:
+            of_storage.append([])
+        of_storage[-1].append(row)
+    return lives
+
+
+def _extent(buffers: Sequence[WrapperBuffer]) -> int:
+    return max(row.offset + row.size for row in buffers) - min(row.offset for row in buffers)
+
+
 def _problem(rows: Sequence[dict[str, Any]], pools: Sequence[dict[str, Any]]) -> Problem:
     return Problem.model_validate({"buffers": rows} | ({"pools": pools} if pools else {}))
 
@@ -100,6 +115,11 @@ def _findings(wrapper: WrapperStorages) -> Iterator[Finding]:
     if wrapper.unseen:
         made = ", ".join(f"{name} (line {made.line}, {made.by})" for name, made in wrapper.unseen.items())
         yield Finding("unknown-storage", f"the bytes that are made as {made} are not known, and in no plan")
+    if unknown := [row.name for row in wrapper.buffers if row.steps and row.is_fresh is None]:
+        listed = ", ".join(unknown[:MAX_SHOWN]) + (", ..." if len(unknown) > MAX_SHOWN else "")
+        yield Finding(
+            "unknown-reuse", f"whether {listed} reads the bytes that it reuses is not known: both count as one buffer"
+        )
     if wrapper.assumed:
         made = ", ".join(f"{name} (line {made.line}, {made.by})" for name, made in wrapper.assumed.items())
         yield Finding(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -12,7 +13,11 @@ from memplan.extensions.torch.files.sizes import computed
 from memplan.planner.errors import FormatError, shown
 from memplan.planner.foreign.imported import element_count
 
-_NEW_BUFFER = ("# reuse", "# alloc")
+_REUSED = "# reuse"
+_NEW_BUFFER = (_REUSED, "# alloc")
+_SIGNATURE = re.compile(r"\b(?:void|def)\s+\w+\(([^()]*)\)")
+_OUT = "out_ptr"
+"""How inductor begins the names of parameters that a kernel only writes; those of what it also reads, `in_out_ptr`."""
 _STRIDED, _EMPTY, _EXAMPLE, _FROM_POOL = "empty_strided", "empty", "rand_strided", "alloc_from_pool"
 _VIEWS = ("reinterpret_tensor", "as_strided")
 _ASSERTIONS = ("assert_size_stride", "assert_alignment")
@@ -22,7 +27,10 @@ _PREFIX = "buf"
 
 @dataclass
 class WrapperBuffer:
-    """A buffer: its storage, its bytes there, the bytes of an element, and the steps that use it."""
+    """A buffer: its storage, its bytes there, the bytes of an element, and the steps that use it.
+
+    `is_fresh` is True for reused bytes whose old values nothing reads, and None where no kernel says whether it does.
+    """
 
     name: str
     storage: str
@@ -30,6 +38,7 @@ class WrapperBuffer:
     size: int
     element: int
     steps: list[int] = field(default_factory=list)
+    is_fresh: bool | None = False
 
 
 @dataclass(frozen=True)
@@ -85,6 +94,8 @@ class WrapperStorages:
         self.examples: dict[str, int] = {}
         """The bytes of an element of each argument, from the examples that a wrapper runs itself with."""
         self.device, self.element = "default", 4
+        self.parameters: dict[str, list[str]] = {}
+        """The names of each kernel's parameters, by which it says what it only writes; none where its source is not."""
         self._look_around(module)
         self.storages: dict[str, WrapperStorage] = {}
         self.buffers: list[WrapperBuffer] = []
@@ -110,7 +121,10 @@ class WrapperStorages:
             passed = [statement.value]
         for node in (each for part in passed for each in ast.walk(part)):
             if isinstance(node, ast.Name) and node.id in self.names:
-                self.names[node.id].steps.append(when)
+                buffer = self.names[node.id]
+                if buffer.is_fresh is None and not buffer.steps:
+                    buffer.is_fresh = self._is_only_written(node.id, statement)
+                buffer.steps.append(when)
             elif isinstance(node, ast.Name) and node.id in self.elsewhere:
                 self.unseen.setdefault(node.id, self.elsewhere[node.id])
         if isinstance(statement, ast.Assign):
@@ -120,6 +134,8 @@ class WrapperStorages:
         """Find the types of arguments; a tensor of unknown type is assumed to have the first known type."""
         found: list[_Allocation] = []
         for statement in ast.walk(module):
+            if isinstance(statement, ast.Assign) and (kernel := _parameters(statement.value)):
+                self.parameters |= dict.fromkeys(_names(*statement.targets), kernel)
             with suppress(ValueError, LookupError):  # which the walk over the statements tells
                 if isinstance(statement, ast.Assign) and (allocation := _Allocation.of(statement.value)) is not None:
                     found.append(allocation)
@@ -178,15 +194,34 @@ class WrapperStorages:
             return True
         if (base := self.names.get(source.id)) is None:
             return False
-        if not any(mark in self.lines[(statement.end_lineno or 1) - 1] for mark in _NEW_BUFFER):
+        line = self.lines[(statement.end_lineno or 1) - 1]
+        if not any(mark in line for mark in _NEW_BUFFER):
             self.names[name] = base
-        elif isinstance(value, ast.Call):
+            return True
+        if isinstance(value, ast.Call):
             shape, strides, *offsets = value.args[1:4]
             at = base.offset + sum(map(self._number, offsets)) * base.element
             self._new(name, base.storage, at, self._extent(shape, strides) * base.element, base.element)
         else:
             self._new(name, base.storage, base.offset, base.size, base.element)
+        if _REUSED in line:
+            self.names[name].is_fresh = None
         return True
+
+    def _is_only_written(self, name: str, statement: ast.stmt) -> bool | None:
+        """Return whether a statement only writes a buffer; None if it calls a kernel whose source is not there."""
+        call = statement.value if isinstance(statement, ast.Expr | ast.Assign) else None
+        if not isinstance(call, ast.Call) or [*_names(call)].count(name) > 1:
+            return False
+        if any(
+            word.arg == "out" and isinstance(word.value, ast.Name) and word.value.id == name for word in call.keywords
+        ):
+            return True
+        parameters = self.parameters.get(ast.unparse(call.func).removesuffix(".run"))
+        if parameters is None:
+            return None
+        pairs = zip(call.args, parameters, strict=False)
+        return any(isinstance(each, ast.Name) and each.id == name and said.startswith(_OUT) for each, said in pairs)
 
     def _allocate(self, name: str, elements: int, element: int, device: str) -> None:
         """Allocate a storage for a number of elements, and the buffer for its bytes."""
@@ -217,6 +252,22 @@ class WrapperStorages:
             return element_count(sizes)
         steps = [self._number(each) for each in getattr(strides, "elts", (strides,))]
         return 1 + sum((size - 1) * step for size, step in zip(sizes, steps, strict=True))
+
+
+def _parameters(value: ast.expr) -> list[str]:
+    """Return the names of the parameters of a kernel that a call compiles, from its source; none for other values.
+
+    One that an atomic operation changes is read, too, whatever it is called.
+    """
+    if not isinstance(value, ast.Call) or not ast.unparse(value.func).startswith("async_compile."):
+        return []
+    texts = [each.value for each in ast.walk(value) if isinstance(each, ast.Constant) and isinstance(each.value, str)]
+    source = max(texts, key=len, default="")
+    for match in _SIGNATURE.finditer(source):
+        names = [found[0] for part in match[1].split(",") if (found := re.findall(r"\w+", part.partition(":")[0])[-1:])]
+        if any("_ptr" in name for name in names):
+            return [f"atomic {name}" if re.search(rf"atomic_add\(&?{name}\b", source) else name for name in names]
+    return []
 
 
 def _names(*values: ast.expr) -> Iterator[str]:

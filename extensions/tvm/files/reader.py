@@ -87,6 +87,10 @@ def read_graph(data: bytes) -> Graph:
         raise FormatError(
             f'nodes: {rule}, got nodes alone (operations of your own are {{"size": [...], "ops": [...]}})'
         )
+    if isinstance(fields, dict) and "arg_nodes" in fields and not _is_compiled(fields.get("attrs")):
+        rule = "must have the shape, dltype and storage_id of each output, as TVM writes them when it compiles"
+        got = "a graph of NNVM, or a symbol file of MXNet, from before that"
+        raise FormatError(f"attrs: {rule}, got {got}", way="compile it with TVM, and give the graph's JSON")
     try:
         graph = Graph.model_validate(fields)
     except ValidationError as error:
@@ -100,6 +104,10 @@ def read_graph(data: bytes) -> Graph:
         if column is not None and len(column[1]) != first[-1]:
             raise FormatError(f"attrs.{name}: must have {first[-1]} entries, one for each output, got {len(column[1])}")
     return graph
+
+
+def _is_compiled(attrs: object) -> bool:
+    return isinstance(attrs, dict) and not attrs.keys().isdisjoint(("shape", "dltype", "storage_id"))
 
 
 def outputs_of(graph: Graph, alignment: int) -> list[Output]:

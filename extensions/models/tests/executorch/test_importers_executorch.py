@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from memplan.api.cli.main import main
 from memplan.extensions.models.tests.tflite_files import Fields, flatbuffer
 from memplan.extensions.networks.lifetimes.shadow import shadow
 from memplan.extensions.networks.models.imported_program import ImportedProgram
@@ -236,6 +238,46 @@ def test_only_the_method_forward_is_read_and_others_are_reported() -> None:
 def test_the_memory_of_delegates_is_reported_as_unknown() -> None:
     found = imported(program([tensor(0), tensor(16)], [0], [1], delegate(0, 1)))
     assert [each.rule for each in found.warnings] == ["unknown-delegates"]
+
+
+def vela(**blocks: bytes) -> bytes:
+    """Return a stream of Vela: for each block its name, the length of its data, and the data, padded to 16 bytes."""
+    rows = {"vela_bin_stream": b"", **blocks, "vela_end_stream": b""}
+    names = (
+        name.encode().ljust(16, b"\0") + len(data).to_bytes(4, "little") + bytes(12) for name, data in rows.items()
+    )
+    return b"".join(name + data + bytes(-len(data) % 16) for name, data in zip(names, rows.values(), strict=True))
+
+
+ETHOS_U = vela(cmd_data=b"command", scratch_size=(917_504).to_bytes(4, "little"), inputs=bytes(20))
+
+
+def program_of_ethos_u(data: bytes = ETHOS_U, *, index: int = 0) -> bytes:
+    listed = [{0: "EthosUBackend", 1: {0: ("b", 0), 1: ("I", index)}}]
+    calls = {2: [{0: ("B", 2), 1: {0: ("i", 0), 1: [0, 1]}}]}
+    rows = {0: "forward", 2: [tensor(0), tensor(16)], 3: [0], 4: [1], 5: [calls], 6: [], 7: listed, 9: []}
+    return flatbuffer({1: [rows | {8: array("q", [0, 32])}], 3: [{0: data}]}, b"ET12")
+
+
+def test_the_scratch_of_ethos_u_is_read_and_counts_beside_what_is_planned() -> None:
+    found = imported(program_of_ethos_u())
+    message = "EthosUBackend takes 917,504 bytes of scratch beside what is planned, while it is called"
+    assert [(each.rule, each.message) for each in found.warnings] == [("delegate-scratch", message)]
+    assert (found.beside, sum(row.size for row in found.problem.buffers)) == (917_504, 32)
+    (unknown,) = imported(program_of_ethos_u(vela(cmd_data=b"command"))).warnings
+    assert (unknown.rule, "EthosUBackend" in unknown.message) == ("unknown-delegates", True)
+    with pytest.raises(FormatError, match=r"processed\.index: must name one of 1 blocks of data, got 3"):
+        imported(program_of_ethos_u(index=3))
+
+
+@pytest.mark.parametrize(("budget", "status"), [("900kB", 1), ("1MiB", 0)])
+def test_a_budget_is_for_the_scratch_of_ethos_u_too(
+    budget: str, status: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "model.pte"
+    file.write_bytes(program_of_ethos_u())
+    assert main(["check", str(file), "--budget", budget]) == status
+    assert "ExecuTorch's arena" in capsys.readouterr().err
 
 
 BROKEN = {

@@ -114,7 +114,7 @@ def test_views_regions_and_scratch_are_of_their_tiles() -> None:
         ((f"%a = pto.alloc_tile addr = %n : {TILE}",), r'tile "rows/%a": must have a constant address, as behind the'),
         ((*FIRST, f"%a = pto.alloc_tile : {TILE}"), r'tile "rows/%a": must have an address as other tiles have, or'),
         ((*FIRST, "%f = pto.reserve_buffer {size = 8} -> i32"), "pto.reserve_buffer: must have its memory, got"),
-        ((tile("a", 0, "!pto.tile_buf<vec, ?x64xf32>"),), r'tile "rows/%a": must be a pto.tile_buf of a known shape'),
+        ((tile("a", 0, "!pto.tile_buf<vec, ?x64xf32>"),), r'tile "rows/%a": must be a pto.tile_buf, or a memref'),
         ((*FIRST, f"%p = pto.castptr %row : {TILE} -> i64"), r"must be used by PTO's operations on tiles alone, got"),
         (
             (*FIRST, f"%t = scf.if %f -> ({TILE}) {{\n%x = arith.constant 1 : i1\nscf.yield %row : {TILE}\n}} else {{\n"
@@ -202,3 +202,27 @@ def test_kernels_are_written_with_new_addresses_and_their_comments_are_kept() ->
     assert b"// %x = pto.alloc_tile : a comment" in written
     with pytest.raises(FormatError, match=r"must be kernels of PTO, a \.pto file, for pto"):
         convert(b"id,lower,upper,size\na,0,1,8\n", options=ConvertOptions(to="pto", name="a.csv"))
+
+
+def test_buffers_of_memref_in_a_memory_of_pto_are_planned_and_given_no_addresses() -> None:
+    kind = "memref<32x32xf32, strided<[32, 1]>, #pto.address_space<vec>>"
+    lines = (
+        *(f"%{name} = memref.alloc() : {kind}" for name in "abc"),
+        f"pto.tload ins(%src : memref<32x32xf32, #pto.address_space<gm>>) outs(%a : {kind})",
+        f"%v = memref.cast %a : {kind} to {kind}",
+        f"pto.tadd ins(%v, %a : {kind}, {kind}) outs(%b : {kind})",
+        f"pto.tadd ins(%b, %b : {kind}, {kind}) outs(%c : {kind})",
+        f"pto.tstore ins(%c : {kind}) outs(%src : memref<32x32xf32, #pto.address_space<gm>>)",
+    )
+    data = kernel(*lines)
+    assert detect(data, "kernel.pto") == "pto"
+    problem = read_model(data).problem
+    assert ([pool.name for pool in problem.pools], live_peak(problem)) == (["vec"], 8192)
+    assert {row.size for row in problem.buffers} == {4096}
+    with pytest.raises(FormatError, match=r"^kernels: must have tiles \(pto.alloc_tile\) to be given addresses"):
+        convert(data, solve(problem), ConvertOptions(to="pto", name="k.pto"))
+
+
+def test_kernels_without_tiles_are_named_as_such() -> None:
+    with pytest.raises(FormatError, match=r"^must have tiles, as pto.alloc_tile or memref.alloc, got none$"):
+        read_model(kernel("pto.barrier"), "kernel.pto")

@@ -277,3 +277,18 @@ def test_arguments_that_are_donated_are_named() -> None:
     (finding,) = read_model(data).warnings
     assert finding.rule == "unused-donation"
     assert "%arg0 (tf.aliasing_output = 0), %arg1 (jax.buffer_donor = true)" in finding.message
+
+
+def test_blanks_behind_colons_and_arrows_may_be_missing() -> None:
+    lines = (
+        "%0 = stablehlo.constant dense<1.0> : tensor<256xf32>",
+        "%1 = stablehlo.add %arg0, %0 : tensor<256xf32>",
+        '%2 = "stablehlo.negate"(%1) : (tensor<256xf32>) -> tensor<256xf32>',
+        "%3 = stablehlo.custom_call @f(%2) : (tensor<256xf32>) -> tensor<256xf32>",
+        "return %3 : tensor<256xf32>",
+    )
+    spaced = program(*lines, arguments="%arg0: tensor<256xf32>", result="tensor<256xf32>")
+    close = spaced.replace(b" : ", b" :").replace(b" -> ", b"->")
+    assert close != spaced
+    assert read_model(close).problem == read_model(spaced).problem
+    assert len(sizes(close)) == 4

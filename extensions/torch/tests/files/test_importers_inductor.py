@@ -123,7 +123,62 @@ def test_the_storage_of_an_extern_kernel_is_read_and_its_overwritten_view_named(
     model = read_model(wrapper(*lines))
     (message,) = violations(model)
     assert message.startswith('buffers "buf0" and "buf3" share bytes [0, 393216) of "buf0", but both are alive in')
-    assert [finding.rule for finding in model.warnings] == ["unknown-types"]
+    assert [finding.rule for finding in model.warnings] == ["unknown-reuse", "unknown-types"]
+
+
+KERNEL = (
+    "cpp_fused_2 = async_compile.cpp_pybinding([], '''void kernel(const float* in_ptr0, float* {name}) {{{body}}}''')"
+)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "peak", "warned"),
+    [
+        (KERNEL.format(name="out_ptr0", body=""), 1040, []),
+        (KERNEL.format(name="in_out_ptr0", body=""), 2064, []),
+        (KERNEL.format(name="out_ptr0", body="atomic_add(&out_ptr0[0], 1);"), 2064, []),
+        ("", 2064, ["unknown-reuse"]),
+        ("@triton.jit\ndef f(in_ptr0, out_ptr0, xnumel, XBLOCK : tl.constexpr):\n    pass", 2064, ["unknown-reuse"]),
+        (
+            "cpp_fused_2 = async_compile.triton('f', '''\n@triton.jit\n"
+            "def f(in_ptr0, out_ptr0, xnumel, XBLOCK : tl.constexpr):\n    pass\n''', device_str='cuda')",
+            1040,
+            [],
+        ),
+    ],
+)
+def test_a_reuse_that_is_only_written_begins_a_life_of_its_own(kernel: str, peak: int, warned: list[str]) -> None:
+    lines = (
+        "buf0 = empty_strided_cpu((256, ), (1, ), torch.float32)",
+        "cpp_fused_0(arg0_1, buf0)",
+        "buf1 = empty_strided_cpu((4, ), (1, ), torch.float32)",
+        "cpp_fused_1(buf0, buf1)",
+        "buf2 = empty_strided_cpu((256, ), (1, ), torch.float32)",
+        "cpp_fused_3(buf1, buf2)",
+        "buf3 = buf0; del buf0  # reuse",
+        "cpp_fused_2(buf1, buf3)",
+        "return (buf3, )",
+    )
+    lines = tuple(line.replace("_2(", "_2.run(") if "triton" in kernel else line for line in lines)
+    model = read_model(f"{kernel}\n".encode() + wrapper(*lines), "output_code.py")
+    assert live_peak(model.problem) == peak
+    assert [finding.rule for finding in model.warnings] == warned
+    assert (model.own_peak, violations(model)) == (2064, [])
+
+
+def test_an_extern_kernel_begins_the_life_of_what_it_writes() -> None:
+    lines = (
+        "buf0 = empty_strided_cpu((4, 4), (4, 1), torch.float32)",
+        "cpp_fused_0(arg0_1, buf0)",
+        "buf1 = empty_strided_cpu((2, ), (1, ), torch.float32)",
+        "cpp_fused_1(buf0, buf1)",
+        "buf2 = buf0; del buf0  # reuse",
+        "extern_kernels.mm(buf1, arg0_1, out=buf2)",
+        "return (buf2, )",
+    )
+    model = read_model(wrapper(*lines))
+    rows = {row.id: (row.start, row.end) for row in model.problem.buffers}
+    assert rows == {"buf0": (2, 5), "buf1": (4, 8), "buf2": (7, 9)}
 
 
 def test_a_wrapper_whose_storages_are_not_all_known_is_never_called_valid() -> None:

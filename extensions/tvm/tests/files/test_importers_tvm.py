@@ -241,3 +241,14 @@ def test_loops_alone_are_refused_with_a_hint_on_the_required_statements() -> Non
 def test_a_size_of_very_many_steps_is_refused() -> None:
     with pytest.raises(FormatError, match="line 10: must be computed in at most 50 steps"):
         imported(function("y: R.Tensor((" + "1 + " * 2000 + "1,), 'int8') = R.f(x)"))
+
+
+@pytest.mark.parametrize("attrs", ["", ', "attrs": {"mxnet_version": ["int", 10300]}'])
+def test_a_graph_from_before_it_is_compiled_is_named(attrs: str) -> None:
+    nodes = '[{"op": "null", "name": "data", "inputs": []}, {"op": "dense", "name": "fc", "inputs": [[0, 0, 0]]}]'
+    graph = f'{{"nodes": {nodes}, "arg_nodes": [0], "node_row_ptr": [0, 1, 2], "heads": [[1, 0, 0]]{attrs}}}'
+    with pytest.raises(
+        FormatError, match=r"got a graph of NNVM, or a symbol file of MXNet, from before that"
+    ) as caught:
+        read_model(graph.encode())
+    assert "compile it with TVM" in str(caught.value.__notes__ if hasattr(caught.value, "__notes__") else caught.value)
