@@ -37,6 +37,7 @@ _METAVARS = {
     "pools": "NAME=SIZE",
     "reserve": "[POOL=]SIZE[@OFFSET]",
     "scratch": "OPERATOR=SIZE",
+    "within": "SIZE|PERCENT%",
     "symbol": "NAME=LOW..[HIGH][:DIVISOR]",
     "stripe": "ROWS[xCOLUMNS]",
     "sweep": "NAME=VALUE,VALUE",

@@ -60,11 +60,11 @@ def _without_link(
         order_s = max(0, min(_LARGE_ORDER_SHARE * limit_s, limit_s - PLANNED_S * len(graph.ops)))
     ordering = Ordering(graph, control.within(order_s))
     base = ordering.answer
-    first_answer = base.unplanned(options.within)
+    first_answer = base.unplanned(options.limit)
     (control.note or silent)(first_answer)
     if len(ordering.graph.ops) > LARGE and control.is_over:
         return first_answer, ()
-    costs, within = costs_of(graph), options.within
+    costs, within = costs_of(graph), options.limit
     search = _Search(ordering.graph, costs, base.order, options, limit_s)
     first = search.first(control) if within is not None and base.peak <= within else None
     if within is not None and first is not None and first.peak <= within:
@@ -114,7 +114,7 @@ class _Search:
         self._graph, self._costs, self._order, self._options, self._limit_s = graph, costs, order, options, limit_s
         self.most = None if options.extra_cost is None else int(options.extra_cost * sum(costs))
         # Of so many operations no engine finds programs: what is left when these are planned is for the bound.
-        self.is_planned_first = options.within is not None and len(graph.ops) > LARGEST_BOUNDED
+        self.is_planned_first = options.limit is not None and len(graph.ops) > LARGEST_BOUNDED
 
     def first(self, control: Control) -> RecomputedPoint | None:
         """Return the point of the order without clones; None if there was no time for its plan."""
@@ -128,8 +128,8 @@ class _Search:
 
     def run(self, first: RecomputedPoint | None, control: Control) -> _Found:
         """Return what is found until the control ends the search; `first` is the order's point if it was planned."""
-        if self._options.within is not None and self.is_planned_first:
-            return self._planned_first(self._options.within, first, control)
+        if self._options.limit is not None and self.is_planned_first:
+            return self._planned_first(self._options.limit, first, control)
         return self._planned_last(first, control)
 
     def _planned_first(self, within: int, first: RecomputedPoint | None, control: Control) -> _Found:
@@ -144,7 +144,7 @@ class _Search:
 
     def _planned_last(self, first: RecomputedPoint | None, control: Control) -> _Found:
         """Search for drops first, then for cheaper programs with the same peaks, and plan all at the end."""
-        graph, costs, options, within = self._graph, self._costs, self._options, self._options.within
+        graph, costs, options, within = self._graph, self._costs, self._options, self._options.limit
         sequences = list[list[int]]()
         with control.within(_SEARCH_SHARE * self._limit_s).watched(WORK_PER_S) as watched:
             descent = Descent(DropSearch(Stays(graph, self._order, costs, watched.raised), watched))
@@ -205,8 +205,8 @@ def _answer(
 ) -> OrderAnswer:
     """Return an answer with these points, and with the other fields of the last answer."""
     ordered, last, known = base.ordered or graph, points[-1], found.known
-    bound = last.extra_cost_lower_bound if options.within is None else known.bounds[options.within]
-    limit = last.peak if options.within is None else options.within
+    bound = last.extra_cost_lower_bound if options.limit is None else known.bounds[options.limit]
+    limit = last.peak if options.limit is None else options.limit
     answer = OrderAnswer.of_order(
         graph,
         base.order,
@@ -221,7 +221,7 @@ def _answer(
             extra_cost_lower_bound=bound,
             bound_operation=_operation(found.away, limit, None if known.is_none else bound),
             cost=sum(costs_of(ordered)),
-            is_within=options.within is None or last.peak <= options.within,
+            is_within=options.limit is None or last.peak <= options.limit,
             has_none=known.is_none,
             points=tuple(points),
         ),
@@ -250,8 +250,8 @@ def _programs(descent: Descent, options: OrderOptions, most: int | None) -> list
     The lowest come last.
     """
     stays = descent.search.stays
-    if options.within is not None:
-        drops = descent.to_limit(options.within)
+    if options.limit is not None:
+        drops = descent.to_limit(options.limit)
     elif most is not None:
         drops = descent.to_cost(most // stays.cost_unit + stays.once, options.points)
     else:
@@ -270,6 +270,6 @@ def undominated(points: Sequence[RecomputedPoint], options: OrderOptions, most: 
             if point.extra_cost <= chosen[-1].extra_cost and len(chosen) > 1:
                 chosen.pop()
             chosen.append(point)
-            if options.within is not None and point.peak <= options.within:
+            if options.limit is not None and point.peak <= options.limit:
                 break
     return chosen

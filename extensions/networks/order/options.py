@@ -11,7 +11,7 @@ from memplan.extensions.networks.operations.graph import OperationGraph
 from memplan.extensions.networks.operations.graph_variants import with_overwriting, with_resident_counted
 from memplan.planner.errors import OptionError, shown
 from memplan.planner.model.rows import Alignment, Bytes
-from memplan.planner.model.sizes import refuse
+from memplan.planner.model.sizes import parse_size, refuse, share_of
 from memplan.questions.capability import SearchOptions, Seconds
 from memplan.questions.inputs.question import Question
 from memplan.questions.reading import Reader
@@ -34,6 +34,23 @@ def _part(value: object) -> object:
 
 
 Part = Annotated[float, BeforeValidator(_part), Field(ge=0, allow_inf_nan=False)]
+
+
+def _limit(value: object) -> object:
+    """Return the bytes in a text such as 64KiB; a share, as 80%, and numbers are returned unchanged."""
+    if not isinstance(value, str):
+        return value
+    if not value.endswith("%"):
+        try:
+            return parse_size(value)
+        except ValueError as error:
+            raise refuse(f"{error}, or a share of the given peak such as 80%") from None
+    if not (share := share_of(value)) or share < 0:
+        raise refuse(f"must be a share above 0% of the given peak such as 80%, got {shown(value)}")
+    return value
+
+
+Limit = Annotated[Bytes | Annotated[str, Field(pattern="%$")], BeforeValidator(_limit)]
 
 
 class GraphOptions(SearchOptions):
@@ -71,8 +88,10 @@ class OrderOptions(GraphOptions):
         description="Let operations run again where that lowers the peak. The answer has points of falling peaks "
         "and rising costs.",
     )
-    within: Bytes | None = Field(
-        None, description="Come within this peak at the least cost of running operations again."
+    within: Limit | None = Field(
+        None,
+        description="Come within this peak, a size or a share of the given peak such as 80%, at the least cost of "
+        "running operations again.",
     )
     extra_cost: Part | None = Field(
         None,
@@ -98,6 +117,17 @@ class OrderOptions(GraphOptions):
                 raise OptionError(f"{name}: {rule} with recompute{'' if self.recompute else ' only'}")
         if self.within is not None and self.extra_cost is not None:
             raise OptionError("within: must not be given together with extra_cost")
+
+    @property
+    def limit(self) -> int | None:
+        """The peak to come within, in bytes."""
+        assert not isinstance(self.within, str), "a share is a number of bytes once the given peak is known"
+        return self.within
+
+    def with_limit(self, given_peak: int) -> OrderOptions:
+        """Return the options with a limit in bytes, where it is a share of the given peak."""
+        share = share_of(self.within) if isinstance(self.within, str) else None
+        return self if share is None else self.model_copy(update={"within": int(share * given_peak)})
 
 
 def unaligned_graph(reader: Reader, data: bytes, name: str, _question: Question) -> OperationGraph:

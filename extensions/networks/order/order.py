@@ -53,8 +53,9 @@ def order(graph: OperationGraph, options: OrderOptions = OrderOptions(), control
         asked = in_ways(first, ways)
     note, began = running.note or silent, running.deadline.passed_s
     given = given_order(asked)
+    options = options.with_limit(given.peak)
     # With any time limit, the given order is an answer.
-    first_answer = given.unplanned(options.within) if options.recompute else given
+    first_answer = given.unplanned(options.limit) if options.recompute else given
     note(first_answer)
     if len(graph.ops) > LARGE and running.is_over:
         return first_answer

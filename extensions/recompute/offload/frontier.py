@@ -63,14 +63,14 @@ def with_link(
         return alone
     search = _Search(alone.ordered or graph, options, recomputed.points, control, sequences)
     points = search.points()
-    last, bound = points[-1], search.least(options.within)
-    is_within = options.within is None or last.peak <= options.within
+    last, bound = points[-1], search.least(options.limit)
+    is_within = options.limit is None or last.peak <= options.limit
     changes = {
         "extra_cost": last.extra_cost,
         "bound_operation": None,
-        "extra_cost_lower_bound": last.extra_cost_lower_bound if options.within is None else bound or 0,
+        "extra_cost_lower_bound": last.extra_cost_lower_bound if options.limit is None else bound or 0,
         "is_within": is_within,
-        "has_none": options.within is not None and bound is None,
+        "has_none": options.limit is not None and bound is None,
         "points": tuple(points),
     }
     answer = OrderAnswer.of_order(
@@ -124,7 +124,7 @@ class _Search:
         self.program = linked(replaced(roomy, ops=tuple(ops)), costs, options.link)
         self.again = may_run_again(self.program.graph)
         # Where there is no limit, each point has little time.
-        self.states = MOST_STATES if options.within is not None else _STATES_OF_A_POINT
+        self.states = MOST_STATES if options.limit is not None else _STATES_OF_A_POINT
         self.bounds: dict[int, int | None] = {}
         self.orders = {tuple(order) for order in (*(row.order for row in points), *sequences)}
 
@@ -137,7 +137,7 @@ class _Search:
 
     def points(self) -> list[RecomputedPoint]:
         """Return the points with and without transfers that no other one beats."""
-        within, points = self.options.within, list(self.known)
+        within, points = self.options.limit, list(self.known)
         is_late = not self.control.counts_work and self.control.left_s < _SENT_S * len(self.graph.ops)
         if within is not None:
             points += [] if is_late else self._within(within)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,6 +12,12 @@ from memplan.api.cli.main import main
 
 Captured = pytest.CaptureFixture[str]
 RANDWIRE = str(Path(__file__).parents[3] / "examples" / "graphs" / "cells_randwire32x1_s1.json")
+
+
+def asked_of(path: Path, flag: str, value: str, capfd: Captured) -> dict[str, Any]:
+    assert main(["order", str(path), "--recompute", "--deterministic", flag, value, "--format", "json"]) == 0
+    found: dict[str, Any] = json.loads(capfd.readouterr().out)
+    return found
 
 
 def test_recompute_returns_points_with_falling_peaks_and_rising_costs(tmp_path: Path, capfd: Captured) -> None:
@@ -22,6 +29,9 @@ def test_recompute_returns_points_with_falling_peaks_and_rising_costs(tmp_path: 
     points = [(point["peak"], point["extra_cost"], point["clones"]) for point in told["recomputed"]["points"]]
     assert points == [(180, 0, []), (140, 2, [0])]
     assert told["order"] == told["recomputed"]["points"][-1]["order"]
+    of_share, of_size = (asked_of(path, "--within", limit, capfd) for limit in ("80%", "144"))
+    assert of_share == of_size
+    assert of_share["recomputed"]["points"][-1]["peak"] == 140
     assert main([*asked, "--within", "64", "--format", "table"]) == 1
     assert "no program is within the limit, which is proved" in capfd.readouterr().out
 
@@ -31,13 +41,17 @@ def test_invalid_limits_of_recompute_are_refused(capfd: Captured) -> None:
     assert main(["order", RANDWIRE, "--within", "1"]) == 2
     assert main([*asked, "--extra-cost", "ten"]) == 2
     assert main([*asked, "--within", "-4"]) == 2
+    assert main([*asked, "--within", "0%"]) == 2
+    assert main([*asked, "--within", "many"]) == 2
     assert main([*asked, "--within", "1kB", "--extra-cost", "10%"]) == 2
     err = capfd.readouterr().err
     assert "within: must be given with recompute only" in err
     assert 'extra-cost: must be a percentage such as 10%, got "ten"' in err
     assert "within: must not be given together with extra" in err
+    assert 'within: must be a share above 0% of the given peak such as 80%, got "0%"' in err
+    assert 'within: must be a size such as 4096, 64kB or 1MiB, got "many", or a share of the given peak' in err
 
 
 def test_the_doctor_says_where_its_kernels_are(capfd: Captured) -> None:
     assert main(["doctor"]) == 0
-    assert "  memplan.extensions.recompute: " in capfd.readouterr().out
+    assert "  memplan_recompute: " in capfd.readouterr().out
