@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from memplan.api.reports.views import ChartAxis, ChartPoint
@@ -129,8 +130,10 @@ def order_page(title: str, answer: OrderAnswer) -> bytes:
     assert graph is not None, "an answer of this machine's own has its graph"
     assert placed is not None
     order, given_order = answer.order, range(len(graph.ops))
-    names = _along(graph, order, placed.problem)
-    view = plan_view(placed.problem, placed.plan, title="the new order", names=names)
+    names, words = _along(graph, order, placed.problem), _words(graph)
+    problem = Problem.model_validate(_renamed(placed.problem.model_dump(mode="json", exclude_defaults=True), words))
+    plan = Plan.model_validate(_renamed(placed.plan.model_dump(mode="json"), words))
+    view = plan_view(problem, plan, title="the new order", names=names)
     return file_page(
         title,
         {
@@ -187,6 +190,23 @@ def _roles(point: CascadePoint) -> ProgramNames:
 def _name(graph: OperationGraph, k: int) -> str:
     row = graph.ops[k]
     return row.name or row.kind or f"operation {k}"
+
+
+def _words(graph: OperationGraph) -> dict[str, str]:
+    """Return the names that a model gives to the buffers of an order, with the buffer behind one that occurs twice."""
+    words = {f"tensor_{k}": facts.name for k, facts in enumerate(graph.tensors) if facts.name}
+    words |= {f"work_{k}": f"{_name(graph, k)} (work)" for k, row in enumerate(graph.ops) if row.work}
+    times = Counter(words.values())
+    return {name: word if times[word] == 1 else f"{word} ({name})" for name, word in words.items()}
+
+
+def _renamed(value: Any, words: Mapping[str, str]) -> Any:
+    """Return JSON with names of buffers replaced, wherever they stand."""
+    if isinstance(value, str):
+        return words.get(value, value)
+    if isinstance(value, list):
+        return [_renamed(each, words) for each in value]
+    return {name: _renamed(each, words) for name, each in value.items()} if isinstance(value, dict) else value
 
 
 def _along(graph: OperationGraph, order: Sequence[int], problem: Problem) -> ProgramNames:

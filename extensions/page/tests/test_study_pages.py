@@ -14,6 +14,7 @@ import pytest
 from memplan import Buffer, OperationGraph, OrderOptions, Plan, Pool, Problem, order, solve
 from memplan.api.cli.main import main
 from memplan.api.reports.views import PlanOf
+from memplan.extensions.page import studies
 from memplan.extensions.page.comparison import comparison_page
 from memplan.extensions.page.file_page import file_page, plan_page
 from memplan.extensions.page.studies import order_page, recompute_page
@@ -175,6 +176,19 @@ def test_an_order_is_shown_before_and_after(opened: Any) -> None:
     shown = opened(order_page("sums", order(graph, OrderOptions(time_limit_s=5))))
     assert "33 B → 18 B" in shown.page.inner_text(".bar >> nth=1")
     assert shown.page.locator(".links .moved").count() > 0
+
+
+def test_the_plan_of_an_order_has_the_names_of_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    tensors = [{"name": name} for name in ("left", "right", "twice", "twice")] + [{}, {}]
+    ops = [*SUMS["ops"][:4], SUMS["ops"][4] | {"name": "sum", "work": 3}, SUMS["ops"][5]]
+    graph = OperationGraph.model_validate(SUMS | {"tensors": tensors, "ops": ops})
+    monkeypatch.setattr(studies, "file_page", lambda _title, view: view)
+    page: Any = studies.order_page("sums", order(graph, OrderOptions(time_limit_s=5)))
+    view = page["view"]
+    named = {"left", "right", "twice (tensor_2)", "twice (tensor_3)", "tensor_4", "tensor_5", "sum (work)"}
+    assert {row["id"] for row in view["problem"]["buffers"]} == named
+    assert {row["id"] for row in view["plan"]["placements"]} == named
+    assert view["inspection"]["valid"]
 
 
 def test_a_frontier_of_recompute_opens_its_points(opened: Any) -> None:
