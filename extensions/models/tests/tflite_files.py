@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 Fields: TypeAlias = Mapping[int, Any]
 """From a field's number to (format, number), a text or bytes, fields (a table), a list of fields, or of numbers."""
-FLOAT32, INT8, STRING, INT4, RESOURCE, INT32, FLOAT16 = 0, 9, 5, 17, 13, 2, 1
+FLOAT32, INT8, STRING, INT4, RESOURCE, INT32, FLOAT16, UINT8 = 0, 9, 5, 17, 13, 2, 1, 3
 CODES = {
     "ADD": 0,
     "RESHAPE": 22,

@@ -13,14 +13,16 @@ from bisect import insort
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from memplan.extensions.models.tflite.model import BITS, Model, Operator, Subgraph, TfliteTensor
+from memplan.extensions.models.tflite.model import BITS, DTYPES, Model, Operator, Subgraph, TfliteTensor
 from memplan.planner.foreign.imported import element_count
 
 # MicroArenaBufferAlignment of TFLite Micro.
 ALIGNMENT = 16
 KERNELS = "the reference kernels of TFLite Micro 90b983c2b"
 # Numbers of TensorType in TFLite's schema.
-_FLOAT32, _INT16, _INT8, _INT4 = 0, 7, 9, 17
+_FLOAT32, _UINT8, _INT16, _INT8, _INT4 = 0, 3, 7, 9, 17
+_WEIGHED = {"CONV_2D": (0, 1), "DEPTHWISE_CONV_2D": (0, 1), "FULLY_CONNECTED": (0, 1), "TRANSPOSE_CONV": (2, 1)}
+"""Operators with weights: the positions of what they work on, and of the weights."""
 # fmt: off
 _WITHOUT = frozenset((
     "ABS", "ADD", "ARG_MAX", "ARG_MIN", "ASSIGN_VARIABLE", "AVERAGE_POOL_2D", "BATCH_MATMUL", "BATCH_TO_SPACE_ND",
@@ -109,8 +111,21 @@ def scratch_of_model(model: Model) -> tuple[tuple[Scratch, ...], tuple[str, ...]
         for k, operator in enumerate(graph.operators):
             buffers = scratch_of(model, i, k)
             unknown += [operator.name] if buffers is None else []
+            if types := _refused_types(graph, operator):
+                unknown.append(f"{operator.name} (of {types}, which TFLite Micro refuses)")
             scratch += buffers or ()
     return tuple(scratch), tuple(dict.fromkeys(unknown))
+
+
+def _refused_types(graph: Subgraph, operator: Operator) -> str | None:
+    """Return the types of an operator that no arena starts: hybrid weights, and uint8; None where these are none."""
+    places = _WEIGHED.get(operator.name, (0, 0))
+    if operator.name not in _WEIGHED or len(operator.inputs) <= max(places) or -1 in operator.inputs[:2]:
+        return None
+    types = tuple(graph.tensors[operator.inputs[place]].type for place in places)
+    if _UINT8 not in types and not (types[0] == _FLOAT32 and types[1] in (_INT8, _INT4)):
+        return None
+    return " with ".join(DTYPES[kind] or "unknown" for kind in types)
 
 
 @dataclass

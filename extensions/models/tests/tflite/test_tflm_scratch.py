@@ -12,7 +12,7 @@ from memplan.api.cli.main import main
 from memplan.extensions.files.compare.compare import CompareOptions, compare
 from memplan.extensions.models.tests.micro_models import MicroModel, upsampled, window
 from memplan.extensions.models.tests.micro_runs import run_here
-from memplan.extensions.models.tests.tflite_files import INT8, model, operator, subgraph, tensor
+from memplan.extensions.models.tests.tflite_files import FLOAT32, INT8, UINT8, model, operator, subgraph, tensor
 from memplan.extensions.models.tflite.model import read_model as read_tensors
 from memplan.extensions.models.tflite.tflm_arena import arena_head
 from memplan.extensions.models.tflite.tflm_tail import arena_of
@@ -152,6 +152,22 @@ def test_a_check_of_an_arena_that_is_not_known_fails(tmp_path: Path, capfd: Capt
     in_two = "check --pool a=1MiB --pool b=1MiB --budget a=1MiB"
     ((status, found), (enough, _)) = answers(tmp_path, capfd, LATE, in_two, f"{in_two} --scratch CUSTOM=1KiB")
     assert (status, found["failures"][0]["rule"], enough) == (1, "unknown-arena", 0)
+
+
+@pytest.mark.parametrize(
+    ("kinds", "refused"),
+    [
+        ((FLOAT32, INT8), "FULLY_CONNECTED (of float32 with int8, which TFLite Micro refuses)"),
+        ((UINT8, UINT8), "FULLY_CONNECTED (of uint8 with uint8, which TFLite Micro refuses)"),
+        ((FLOAT32, FLOAT32), None),
+        ((INT8, INT8), None),
+    ],
+)
+def test_types_that_the_runtime_refuses_are_in_no_known_arena(kinds: tuple[int, int], refused: str | None) -> None:
+    given, weights = kinds
+    tensors = [tensor("x", (1, 16), given), tensor("w", (16, 16), weights, constant=1), tensor("y", (1, 16), given)]
+    data = model(subgraph(tensors, [0], [2], [operator("FULLY_CONNECTED", [0, 1], [2])]))
+    assert arena_of(data).unknown == (() if refused is None else (refused,))
 
 
 def test_the_runtimes_own_plan_is_known_of_a_model_with_branches() -> None:
