@@ -112,15 +112,22 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadSco
     return _Scheduling(config, log)
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Skip what the time of the gate is too short for, and say so: a machine may be thirty times as slow as another.
+def pytest_configure(config: pytest.Config) -> None:
+    """Skip what the time is too short for also outside of this folder, where hooks of its own module are not called."""
+    config.pluginmanager.register(_Time())
+
+
+class _Time:
+    """Skips what the time of the gate is too short for: a machine may be thirty times as slow as another.
 
     What takes long begins first, and may only use half of the time: the short tests of the domain and of the searches
     hold most of what is promised.
     """
-    if is_late(is_long=_turn(item) < _LAST_TURN):
-        pytest.skip("not run: the time of the gate was over")
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_setup(self, item: pytest.Item) -> None:
+        if is_late(is_long=_turn(item) < _LAST_TURN):
+            pytest.skip("not run: the time of the gate was over")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
