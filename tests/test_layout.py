@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.__main__ import FAST_LANE
 from tests.words import docstrings, forbidden, without_messages, without_words, words_of
 
 TESTS = Path(__file__).parent
@@ -54,6 +55,10 @@ def test_nothing_is_imported_from_a_test_module() -> None:
 @pytest.mark.parametrize("folder", ROOMS, ids=lambda folder: folder.as_posix())
 def test_folders_of_tests_mirror_the_packages(folder: Path) -> None:
     assert (TESTS.parent / folder / "__init__.py").is_file()
+
+
+def test_the_fast_lane_has_tests_that_are_there() -> None:
+    assert [room for room in FAST_LANE if not (TESTS.parent / room).exists()] == []
 
 
 def test_the_lab_lists_its_programs() -> None:
