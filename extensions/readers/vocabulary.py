@@ -17,10 +17,10 @@ MOST_NUMBERS = 64
 _MOST_LETTERS = 100
 _SAME = frozenset("""
 abs add argmax argmin batch_norm call cast ceil clip concat conv2d conv2d_transpose cos depth_to_space dequantize div
-dropout elu equal erf exp floor fully_connected gather gelu global_average_pool global_max_pool greater hard_sigmoid
-hard_swish identity if layer_norm leaky_relu less log loop lrn matmul max_pool2d maximum minimum mish mul neg not pad
-pow prelu quantize reciprocal reduce reduce_max reduce_mean reduce_sum relu relu6 reshape round rsqrt scan sigmoid sign
-sin slice softmax softplus space_to_depth split sqrt square sub tanh tile transpose where
+dropout dynamic_update_slice elu equal erf exp floor fully_connected gather gelu global_average_pool global_max_pool
+greater hard_sigmoid hard_swish identity if layer_norm leaky_relu less log loop lrn matmul max_pool2d maximum minimum
+mish mul neg not pad pow prelu quantize reciprocal reduce reduce_max reduce_mean reduce_sum relu relu6 reshape round
+rsqrt scan sigmoid sign sin slice softmax softplus space_to_depth split sqrt square sub tanh tile transpose where
 """.split())  # fmt: skip  # noqa: SIM905
 """The kinds that formats call by the same word: `leaky_relu`, `LEAKY_RELU` or `LeakyRelu`."""
 _NEXT_WORD = re.compile(r"(?<=[a-z])(?=[A-Z])")

@@ -23,6 +23,8 @@ OVERWRITING = frozenset(
     | {"relu6", "round", "rsqrt", "sigmoid", "sign", "silu", "sin", "softplus", "sqrt", "square", "sub", "tanh"}
 )
 """The kinds of operations whose output may overwrite an input: each element is read before its place is written."""
+UPDATING = frozenset({"dynamic_update_slice"})
+"""The kinds of operations that copy their first input but for a part: they may overwrite that one alone."""
 TensorRole = Literal["input", "output", "weight", "state", "activation"]
 Integers = Annotated[tuple[int, ...], WrapValidator(in_parts)]
 Floats = Annotated[tuple[float, ...], WrapValidator(in_parts)]

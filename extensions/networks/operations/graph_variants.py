@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from memplan.extensions.networks.operations.graph import GraphOperation, OperationGraph, Pair
-from memplan.extensions.networks.operations.graph_facts import OVERWRITING, bits_of
+from memplan.extensions.networks.operations.graph_facts import OVERWRITING, UPDATING, bits_of
 from memplan.planner.errors import OperationsError
 
 
@@ -26,14 +26,14 @@ def with_resident_counted(graph: OperationGraph) -> OperationGraph:
 
 
 def with_overwriting(graph: OperationGraph) -> OperationGraph:
-    """Return a graph in which element-wise operations may write their output over an input.
+    """Return a graph in which element-wise operations may write their output over an input, and updates over the first.
 
     Both must have the same shape and elements of the same size, as far as the graph says them, and the same bytes. What
     runs the operations must be able to do that.
     """
     ops = tuple(
         row.model_copy(update={"may_overwrite": tuple(dict.fromkeys((*row.may_overwrite, *_pairs(graph, row))))})
-        if row.kind in OVERWRITING
+        if row.kind in OVERWRITING or row.kind in UPDATING
         else row
         for row in graph.ops
     )
@@ -64,7 +64,7 @@ def _pairs(graph: OperationGraph, row: GraphOperation) -> Iterator[Pair]:
     if len(row.outputs) != 1 or row.in_shapes or row.out_shapes:
         return
     apart = {*graph.resident, *graph.kept}
-    for j, tensor in enumerate(row.inputs):
+    for j, tensor in enumerate(row.inputs[:1] if row.kind in UPDATING else row.inputs):
         made = row.outputs[0]
         if tensor != made and tensor not in apart and _form(graph, tensor) == _form(graph, made):
             yield 0, j

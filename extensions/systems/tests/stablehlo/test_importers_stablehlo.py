@@ -292,3 +292,19 @@ def test_blanks_behind_colons_and_arrows_may_be_missing() -> None:
     assert close != spaced
     assert read_model(close).problem == read_model(spaced).problem
     assert len(sizes(close)) == 4
+
+
+@pytest.mark.parametrize(("returned", "peak"), [("%r", 8192), ("%r, %base", 12288)])
+def test_an_update_of_a_slice_is_written_over_what_nothing_reads_later(returned: str, peak: int) -> None:
+    kind, one = "tensor<1024xi32>", "tensor<i32>"
+    lines = (
+        f"%one = stablehlo.constant dense<1> : {kind}",
+        f"%base = stablehlo.add %x, %one : {kind}",
+        f"%part = stablehlo.slice %base [0:1023] : ({kind}) -> tensor<1023xi32>",
+        f"%r = stablehlo.dynamic_update_slice %base, %part, %c : ({kind}, tensor<1023xi32>, {one}) -> {kind}",
+        f"return {returned} : {', '.join([kind] * len(returned.split(',')))}",
+    )
+    result = kind if "," not in returned else f"({kind}, {kind})"
+    imported = read_model(program(*lines, arguments=f"%x: {kind}", result=result))
+    graph = with_overwriting(graph_of_imported(imported).graph)
+    assert peak_of(graph, range(len(graph.ops))) == peak
