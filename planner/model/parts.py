@@ -85,6 +85,8 @@ def narrowed(value: Any, known: Mapping[str, FieldInfo]) -> Any:
 def _shifted(error: ValidationError, low: int) -> Iterator[InitErrorDetails]:
     """Yield the errors of the rows from `low` on, with their positions in the whole list."""
     for entry in error.errors(include_url=False):
+        if not entry["loc"]:  # a part all of whose rows are wrong is "too short", where a list must not be empty
+            continue
         index, *rest = entry["loc"]
         kind: Any = entry["type"]
         if kind == "rule":

@@ -16,8 +16,8 @@ from memplan.questions.reading import validated
 ROOT = Path(__file__).parents[2]
 INSTEAD = "since 1.2, write `memplan explain --repairs`"
 MARK = (
-    "from memplan.questions import questions as rows\n"  # before anything reads them
-    f"rows['plan'] = rows['plan']._replace(deprecated={INSTEAD!r})"
+    "import memplan.questions as rooms\n"  # before anything reads them
+    f"rooms._OWN = rooms._OWN | {{'plan': rooms._OWN['plan']._replace(deprecated={INSTEAD!r})}}"
 )
 
 

@@ -101,9 +101,13 @@ async def room(store: Store | None) -> AsyncIterator[Room]:
     yield Room(PlanService(cache, workers, AdmissionQueue(1, 1), metrics, 1), cache, workers, metrics)
 
 
+_MOST_S = 120
+
+
 def in_a_room(day: Callable[[Room], Awaitable[None]], store: Store | None = None) -> None:
     async def run() -> None:
-        async with room(store) as found:
+        # What waits for an answer that never comes fails, and does not hang.
+        async with room(store) as found, asyncio.timeout(_MOST_S):
             await day(found)
 
     asyncio.run(run())

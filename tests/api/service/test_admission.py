@@ -138,14 +138,15 @@ def test_a_request_that_would_wait_too_long_is_refused_on_arrival_with_a_time_to
     run(day)
 
 
+@pytest.mark.slow
 def test_one_that_was_admitted_asks_for_room_and_begins_beyond_the_places_where_none_comes() -> None:
     async def day() -> None:
         queue = AdmissionQueue(places=1, length=9)
         place = await taken(queue, wish())
-        admitted = [await taken(queue, wish(0.4)) for _ in range(2)]
+        admitted = [await taken(queue, wish(2.0)) for _ in range(2)]
         assert (place.is_short.is_set(), queue.busy, queue.waiting) == (True, 3, 0)
         with pytest.raises(NoTurnError, match="all 1 places stay taken for"):  # they are all short, and none ended
-            await queue.take(wish(0.4))
+            await queue.take(wish(2.0))
         for each in admitted:
             queue.leave(each)
         waiting = asyncio.ensure_future(queue.take(wish()))

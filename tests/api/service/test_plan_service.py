@@ -120,7 +120,7 @@ def test_a_search_that_ends_early_for_one_that_waits_was_short_of_time() -> None
     async def day(room: Room) -> None:
         first = asyncio.create_task(room.ask(HARD))
         await room.workers.is_asked.wait()
-        second = asyncio.create_task(room.ask(SMALL, Options(time_limit_s=1.0)))
+        second = asyncio.create_task(room.ask(SMALL, Options(time_limit_s=5.0)))
         assert (await first).stop_reason == "time_limit"
         room.workers.may_answer.set()
         await second
