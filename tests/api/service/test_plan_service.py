@@ -116,6 +116,7 @@ def test_a_caller_that_leaves_has_the_best_so_far(waits: bool) -> None:
     in_a_room(day)
 
 
+@pytest.mark.slow
 def test_a_search_that_ends_early_for_one_that_waits_was_short_of_time() -> None:
     async def day(room: Room) -> None:
         first = asyncio.create_task(room.ask(HARD))
