@@ -82,7 +82,7 @@ class AloneService:
         self.cache = PlanCache(store)
         self._solving = PlanService(self.cache, EagerWorkers(), AdmissionQueue(1, 0), _METRICS, 1)
 
-    async def ask(self, problem: Problem, time_limit_s: float = 2.0) -> Plan:
+    async def ask(self, problem: Problem, time_limit_s: float = 10.0) -> Plan:
         """Return the verified answer."""
         options = Options(time_limit_s=time_limit_s)
         request = PlanRequest(CompiledProblem.of(problem), options, Deadline.after(time_limit_s))

@@ -175,6 +175,7 @@ def raised(plan: Plan, by: int) -> Plan:
 
 @pytest.mark.drawn
 @pytest.mark.parametrize("seed", seeds(12))
+@pytest.mark.slow
 def test_other_questions_count_the_use_of_each_pool_as_plans_do(seed: int) -> None:
     problem = drawn(seed)
     best, k = solve(problem, time_limit_s=10), len(problem.pools)
