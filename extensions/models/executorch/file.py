@@ -23,10 +23,10 @@ _TENSOR, _BOOL, _LISTS = 5, 3, (10, 11)
 _BITS = {0: 8, 1: 8, 2: 16, 3: 32, 4: 64, 5: 16, 6: 32, 7: 64, 8: 32, 9: 64, 10: 128, 11: 8, 12: 8, 13: 8, 14: 32}
 _BITS |= {15: 16, 16: 4, 17: 2, 22: 16, 23: 8, 24: 8, 25: 8, 26: 8, 27: 16, 28: 32, 29: 64}
 """The bytes of an element, by the number of its type."""
-_MAGIC, _VELA, _BLOCK = b"eh00", b"vela_bin_stream", 16
-"""The beginnings of the header that says where segments lie, and of what Vela compiled, whose blocks are padded to 16
-bytes: a name, the length of its data, and the data.
-"""
+HEADER = b"eh00"
+"""Begins the header behind the identifier, which says where the program ends and the segments begin."""
+_VELA, _BLOCK = b"vela_bin_stream", 16
+"""Begins what Vela compiled, whose blocks are padded to 16 bytes: a name, the length of its data, and the data."""
 _SCRATCH = b"scratch_size"
 FIRST = "forward"
 """The method that is read if there are several."""
@@ -73,7 +73,7 @@ class Delegate:
 class Method:
     """A method: tensors and lists of tensors by index, values that are never true, and chains of instructions.
 
-    `delegates` are those that it calls, in no order.
+    `delegates` are those that it calls.
     """
 
     name: str
@@ -119,6 +119,7 @@ def _method(plan: Table, delegates: Sequence[Delegate]) -> Method:
         tuple(_instruction(row, names, delegates, len(values)) for row in chain.tables(2, "instructions"))
         for chain in plan.tables(5, "chains")
     )
+    called = {step.name for chain in chains for step in chain}
     return Method(
         plan.text(0, "name"),
         plan.path,
@@ -129,7 +130,7 @@ def _method(plan: Table, delegates: Sequence[Delegate]) -> Method:
         plan.integers(4, "outputs", "i"),
         chains,
         plan.integers(8, "non_const_buffer_sizes", "q"),
-        tuple({row for row in delegates if any(row.name == step.name for chain in chains for step in chain)}),
+        tuple(dict.fromkeys(row for row in delegates if row.name in called)),
     )
 
 
@@ -144,23 +145,22 @@ def _delegate(row: Table, program: Table) -> Delegate:
         raise FormatError(f"{processed.path}.index: must name one of {len(listed)} blocks of data, got {index}")
     data, where = program.file.data, listed[index]
     if is_segment:
-        base = struct.unpack_from("<Q", data, 24)[0] if data[8:12] == _MAGIC and len(data) >= 32 else 0
+        base = struct.unpack_from("<Q", data, 24)[0] if data[8:12] == HEADER and len(data) >= 32 else 0
         start = base + where.integer(0, "offset", "Q")
         size = where.integer(1, "size", "Q")
     else:
         start, size = where.span(0, "data", 1)
     where.file.check(start, size, where.path)
-    return Delegate(name, _scratch_of(data[start : start + size]))
+    is_of_vela = data.startswith(_VELA, start, start + size)
+    return Delegate(name, _scratch_of(data[start : start + size]) if is_of_vela else None)
 
 
 def _scratch_of(stream: bytes) -> int | None:
-    """Return the scratch that a stream of Vela says; None for all other bytes."""
+    """Return the scratch that a stream of Vela says; None if it has no such block."""
     at = 0
-    while stream.startswith(_VELA) and at + 2 * _BLOCK <= len(stream):
-        name, length = (
-            stream[at : at + _BLOCK].rstrip(b"\0"),
-            int.from_bytes(stream[at + _BLOCK : at + _BLOCK + 4], "little"),
-        )
+    while at + 2 * _BLOCK <= len(stream):
+        name = stream[at : at + _BLOCK].rstrip(b"\0")
+        length = int.from_bytes(stream[at + _BLOCK : at + _BLOCK + 4], "little")
         at += 2 * _BLOCK
         if name == _SCRATCH and length >= 4 and at + 4 <= len(stream):
             return int.from_bytes(stream[at : at + 4], "little")

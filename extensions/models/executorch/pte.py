@@ -11,7 +11,7 @@ import struct
 from collections.abc import Mapping
 from dataclasses import replace
 
-from memplan.extensions.models.executorch.file import FIRST, Method, read_methods
+from memplan.extensions.models.executorch.file import FIRST, HEADER, Method, read_methods
 from memplan.extensions.models.executorch.reader import read
 from memplan.extensions.models.executorch.system import is_executorch
 from memplan.extensions.models.flatbuffer import Table
@@ -22,8 +22,6 @@ from memplan.planner.instance.canonical import problem_hash
 
 # Numbers of fields of ExecutionPlan and of Tensor.
 _VALUES, _MEMORIES, _PLACE = 2, 8, 6
-_MAGIC = b"eh00"
-"""Begins the header behind the identifier, which says where the program ends and the segments begin."""
 _LARGEST_ALIGNMENT = 4096
 _ROW = struct.Struct("<iIII")
 """A table for a place: the offset to its field layout, the memory, and an offset in two halves."""
@@ -69,7 +67,7 @@ def _with_places(data: bytes, number: int, planned: Mapping[int, tuple[int, int]
     values = list(plan.tables(_VALUES, "values"))
     sizes_at, _ = plan.span(_MEMORIES, "non_const_buffer_sizes", 8)
     struct.pack_into(f"<{len(memories)}q", out, sizes_at, *memories)
-    has_header = data[8:12] == _MAGIC
+    has_header = data[8:12] == HEADER
     end, base = struct.unpack_from("<QQ", data, 16) if has_header else (len(data), 0)
     block = bytearray(-end % 4) + _FIELDS
     fields_at = end + -end % 4

@@ -14,8 +14,9 @@ Captured = pytest.CaptureFixture[str]
 RANDWIRE = str(Path(__file__).parents[3] / "examples" / "graphs" / "cells_randwire32x1_s1.json")
 
 
-def asked_of(path: Path, flag: str, value: str, capfd: Captured) -> dict[str, Any]:
-    assert main(["order", str(path), "--recompute", "--deterministic", flag, value, "--format", "json"]) == 0
+def order_within(path: Path, limit: str, capfd: Captured) -> dict[str, Any]:
+    """Return the answer of the command for a limit of the peak."""
+    assert main(["order", str(path), "--recompute", "--deterministic", "--within", limit, "--format", "json"]) == 0
     found: dict[str, Any] = json.loads(capfd.readouterr().out)
     return found
 
@@ -29,7 +30,7 @@ def test_recompute_returns_points_with_falling_peaks_and_rising_costs(tmp_path: 
     points = [(point["peak"], point["extra_cost"], point["clones"]) for point in told["recomputed"]["points"]]
     assert points == [(180, 0, []), (140, 2, [0])]
     assert told["order"] == told["recomputed"]["points"][-1]["order"]
-    of_share, of_size = (asked_of(path, "--within", limit, capfd) for limit in ("80%", "144"))
+    of_share, of_size = (order_within(path, limit, capfd) for limit in ("80%", "144"))
     assert of_share == of_size
     assert of_share["recomputed"]["points"][-1]["peak"] == 140
     assert main([*asked, "--within", "64", "--format", "table"]) == 1
