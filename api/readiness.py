@@ -14,7 +14,7 @@ from anyio import to_thread
 
 from memplan.planner.errors import MemplanError
 from memplan.planner.model.problem import Problem
-from memplan.questions import CAPABILITIES
+from memplan.questions import QUESTIONS
 from memplan.solvers.core.tables import CORE
 from memplan.solvers.portfolio.registry import SOLVERS
 from memplan.solvers.portfolio.solve import solve
@@ -92,5 +92,5 @@ def load_solvers() -> None:
 def load_all() -> None:
     """Load everything that answering needs, except the readers of other systems' files."""
     load_solvers()
-    for capability in CAPABILITIES.values():
-        _ = capability.options, capability.answer
+    for question in QUESTIONS.values():
+        _ = question.options, question.answer

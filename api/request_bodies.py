@@ -18,9 +18,9 @@ from memplan.planner.errors.did_you_mean import did_you_mean, meant, object_way,
 from memplan.planner.foreign.reading import detect
 from memplan.planner.formats import FORMATS, memplan_json, minimalloc_csv
 from memplan.planner.model.rows import WireValue
-from memplan.questions import CAPABILITIES
-from memplan.questions.capability import Capability, CapabilityOptions
-from memplan.questions.capability.wire import read_object
+from memplan.questions import QUESTIONS
+from memplan.questions.question import Question, QuestionOptions
+from memplan.questions.question.wire import read_object
 
 JSON, CSV, TEXT, BYTES = "application/json", "text/csv", "text/plain", "application/octet-stream"
 FORM = "multipart/form-data"
@@ -61,9 +61,9 @@ class BodyParts:
 
 @dataclass(frozen=True, eq=False)
 class BodyShape:
-    """The shape of bodies of a capability, worked out once.
+    """The shape of bodies of a question, worked out once.
 
-    capability: the one that answers.
+    question: the one that answers.
     inputs, required: the names of its inputs, and of those that it cannot do without.
     own: the fields that the first input has where it stands alone.
     options: the model of its options.
@@ -72,12 +72,12 @@ class BodyShape:
     known: the names of all options.
     """
 
-    capability: Capability[Any]
+    question: Question[Any]
     inputs: tuple[str, ...]
     required: frozenset[str]
     own: frozenset[str]
-    options: type[CapabilityOptions]
-    unsaid: CapabilityOptions
+    options: type[QuestionOptions]
+    unsaid: QuestionOptions
     reading: type[WireValue] | None
     known: frozenset[str]
 
@@ -87,7 +87,7 @@ class BodyShape:
 
     def meant(self, name: str, value: object) -> str:
         """Return the hint for an unknown field: the field that is most likely meant."""
-        if name == "kind" and isinstance(value, str) and (kind := meant(value, CAPABILITIES)) is not None:
+        if name == "kind" and isinstance(value, str) and (kind := meant(value, QUESTIONS)) is not None:
             return f" (did you mean POST /v1/jobs?kind={kind}?)"
         if name in self.own:
             return f" (did you mean {self.inputs[0]}.{name}?)"
@@ -98,13 +98,13 @@ class BodyShape:
 
 @cache
 def body_shape(kind: str) -> BodyShape:
-    """Return the body shape of a capability."""
-    capability, inputs = CAPABILITIES[kind], CAPABILITIES[kind].inputs
-    options = Options if kind == PLAN else capability.options
+    """Return the body shape of a question."""
+    question, inputs = QUESTIONS[kind], QUESTIONS[kind].inputs
+    options = Options if kind == PLAN else question.options
     reading = next((each.reading for each in inputs if each.reading is not None), None)
     models = get_args(inputs[0].wire) or (inputs[0].wire,)
     return BodyShape(
-        capability,
+        question,
         tuple(each.name for each in inputs),
         frozenset(each.name for each in inputs if each.required),
         frozenset(name for model in models for name in getattr(model, "model_fields", ())),
@@ -117,7 +117,7 @@ def body_shape(kind: str) -> BodyShape:
 
 def split_body(shape: BodyShape, media: str, body: bytes, terms: Collection[str]) -> BodyParts:
     """Split a body; raises InputError."""
-    first = shape.capability.inputs[0]
+    first = shape.question.inputs[0]
     if media.startswith(FORM):
         return _split_form(shape, media, body)
     if media != JSON:
@@ -149,7 +149,7 @@ def split_body(shape: BodyShape, media: str, body: bytes, terms: Collection[str]
             beside = ", ".join(f'"{name}": ...' for name in shape.inputs if name in {"plan", *content})
             raise InputError(f'buffers: must lie in problem, as {{"problem": {{"buffers": [...]}}, {beside}}}')
         raise InputError(
-            *lacking(shape.capability, content),
+            *lacking(shape.question, content),
             *(f"{path_of((name,))}: is not a known field{shape.meant(name, content[name])}" for name in unknown),
         )
     for name, value in content.items():
@@ -224,13 +224,13 @@ def check_once(name: str, known: Collection[str], where: str) -> None:
         raise OptionError(f"{path_of((name,))}: must be given once, got it in {where}")
 
 
-def lacking(capability: Capability[Any], given: Collection[str], *, has_files: bool = False) -> list[Sentence]:
+def lacking(question: Question[Any], given: Collection[str], *, has_files: bool = False) -> list[Sentence]:
     """Return a sentence for each required input that is missing."""
     breaks = [
         mended(f"{each.name}: is required", other_words("required").get(each.name))
-        for each in capability.inputs
+        for each in question.inputs
         if each.required and each.name not in given and not (has_files and each.absent is not None)
     ]
-    if capability.any_of and not set(given) & set(capability.any_of):
-        breaks.append(f"{' or '.join(capability.any_of)}: one of them is required, got neither")
+    if question.any_of and not set(given) & set(question.any_of):
+        breaks.append(f"{' or '.join(question.any_of)}: one of them is required, got neither")
     return breaks

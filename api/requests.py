@@ -35,12 +35,12 @@ from memplan.planner.instance.canonical import problem_hash
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import WireValue, as_tuple
-from memplan.questions.capability import Capability, CapabilityOptions, Control
-from memplan.questions.capability.wire import read_question
 from memplan.questions.inputs.extent import MOST_EXPANDED, Extent, check_expanded
-from memplan.questions.inputs.question import Input, Question, read_inputs
+from memplan.questions.inputs.values import Input, InputValues, read_inputs
 from memplan.questions.plan.answers import problem_in_heaps
 from memplan.questions.plan.plan import PlanOptions
+from memplan.questions.question import Control, Question, QuestionOptions
+from memplan.questions.question.wire import read_question
 from memplan.questions.reading import OF_PLANS, Reader, ReadOptions, reading_of_plan, validated, with_reading
 from memplan.questions.reading.adapting import adapted, aligned
 
@@ -59,7 +59,7 @@ _NONE = Extent()
 class ParsedRequest:
     """A parsed question: counted, its options checked, its inputs not yet read.
 
-    kind, capability: the capability that answers it.
+    kind, question: the question that answers it.
     fields: inputs by their names, as JSON has them.
     files: inputs that came as files.
     options: how it is to be answered.
@@ -70,10 +70,10 @@ class ParsedRequest:
     """
 
     kind: str
-    capability: Capability[Any]
+    question: Question[Any]
     fields: Mapping[str, Any]
     files: Mapping[str, SentFile]
-    options: CapabilityOptions
+    options: QuestionOptions
     reading: WireValue | None
     extent: Extent
     terms: Mapping[str, Any]
@@ -95,29 +95,29 @@ class ParsedRequest:
         plain = ReadOptions.model_construct(names, **dict(ReadOptions()) | fields)
         sent = {name: file.data for name, file in self.files.items()} | dict(self.fields)
         plan = next((sent[name] for name in OF_PLANS if name in sent), None)
-        is_read_so = any(each.reading is ReadOptions for each in self.capability.inputs)
+        is_read_so = any(each.reading is ReadOptions for each in self.question.inputs)
         reading = reading_of_plan(plan) if is_read_so else {}
         plan_hash = reading.pop("problem_hash", None)
         unsaid = validated(ReadOptions, {name: value for name, value in reading.items() if name not in names})
         options = plain.model_copy(update={name: getattr(unsaid, name) for name in unsaid.model_fields_set})
         return Reader(options, plain=plain if reading else None, plan_hash=plan_hash)
 
-    def question(self, reader: Reader | None = None) -> Question:
+    def input_values(self, reader: Reader | None = None) -> InputValues:
         """Return the inputs, validated by a reader, which keeps its findings; raises InputError."""
         if not self.files and self.reading is None and self.fields.keys().isdisjoint(OF_PLANS):
-            return read_question(self.capability, self.fields)
+            return read_question(self.question, self.fields)
 
-        def read(each: Input[Any], sent: Any, question: Question, files: Reader) -> Any:
+        def read(each: Input[Any], sent: Any, values: InputValues, files: Reader) -> Any:
             if not isinstance(sent, SentFile):
                 return self._adapted(each.from_json(sent), files)
             if each.from_file is None:
                 return each.from_json(memplan_json.parse(sent.data))
             try:
-                return each.from_file(files, sent.data, sent.name or "-", question)
+                return each.from_file(files, sent.data, sent.name or "-", values)
             except FormatError as error:
                 raise error.within(each.name) from error
 
-        return read_inputs(self.capability.inputs, {**self.fields, **self.files}, read, reader or self.reader())
+        return read_inputs(self.question.inputs, {**self.fields, **self.files}, read, reader or self.reader())
 
     def _adapted(self, value: Any, reader: Reader) -> Any:
         reading = reader.options
@@ -130,23 +130,23 @@ class ParsedRequest:
         return adapted(value, None, reading)
 
     def answer(self, control: Control) -> tuple[bytes, str | None]:
-        """Return the written answer of the capability, and its status; raises MemplanError.
+        """Return the written answer of the question, and its status; raises MemplanError.
 
         What the control notes on the way is written, too.
         """
-        capability, reader, note = self.capability, self.reader(), control.note
-        question = self.question(reader)
+        question, reader, note = self.question, self.reader(), control.note
+        values = self.input_values(reader)
 
         def written(answer: Any) -> tuple[bytes, str | None]:
-            return self._write(question, with_reading(answer, reader)), capability.status(answer)
+            return self._write(values, with_reading(answer, reader)), question.status(answer)
 
         noting = None if note is None else lambda found: note(written(found))
-        return written(capability.answered(question, self.options, replace(control, note=noting)))
+        return written(question.answered(values, self.options, replace(control, note=noting)))
 
-    def _write(self, question: Question, answer: Any) -> bytes:
+    def _write(self, values: InputValues, answer: Any) -> bytes:
         if isinstance(self.options, Options) and self.options.format is not None and isinstance(answer, Plan):
-            return write_in(self.options.format, answer, problem_in_heaps(question["problem"], answer))
-        return self.capability.write(answer)
+            return write_in(self.options.format, answer, problem_in_heaps(values["problem"], answer))
+        return self.question.write(answer)
 
 
 def write_in(plan_format: str, plan: Plan, problem: Problem) -> bytes:
@@ -160,12 +160,12 @@ def head_of(media: str, query: str) -> str:
 
 
 def parse_request(kind: str, head: str, body: bytes, *, terms: Collection[str] = TERMS) -> ParsedRequest:
-    """Parse a capability's request, measure its extent, and check its options; raises InputError.
+    """Parse a question's request, measure its extent, and check its options; raises InputError.
 
     Nothing of its inputs is validated yet. `terms` may stand beside them.
     """
     shape, (media, _, query) = body_shape(kind), head.rpartition("\t")
-    capability, parts = shape.capability, split_body(shape, media, body, terms)
+    question, parts = shape.question, split_body(shape, media, body, terms)
     asked: dict[str, list[str]] = {}
     for name, value in parse_qsl(query, keep_blank_values=True) if query else ():
         asked.setdefault(name, []).append(value)
@@ -174,12 +174,12 @@ def parse_request(kind: str, head: str, body: bytes, *, terms: Collection[str] =
         parts.files = {key: SentFile(file.data, file.name or name) for key, file in parts.files.items()}
     options, reading = _read_options(shape, parts, asked) if asked or parts.options else (shape.unsaid, None)
     names = parts.fields.keys() | parts.files.keys()
-    if (not shape.required <= names or capability.any_of) and (
-        breaks := lacking(capability, names, has_files=bool(parts.files))
+    if (not shape.required <= names or question.any_of) and (
+        breaks := lacking(question, names, has_files=bool(parts.files))
     ):
         raise InputError(*breaks)
     extent, is_foreign = _NONE, bool(parts.files) and media not in TABLES
-    for each in capability.inputs:
+    for each in question.inputs:
         if each.name in parts.fields:
             file_extent = each.extent(parts.fields[each.name])
             extent = file_extent if extent is _NONE else extent.with_other(file_extent)
@@ -188,7 +188,7 @@ def parse_request(kind: str, head: str, body: bytes, *, terms: Collection[str] =
         rows = file.data.count(b"\n") if minimalloc_csv.recognises(file.data) else 0
         extent = extent.with_other(Extent(rows, rows))
     check_extent(extent)
-    return ParsedRequest(kind, capability, parts.fields, parts.files, options, reading, extent, parts.terms, is_foreign)
+    return ParsedRequest(kind, question, parts.fields, parts.files, options, reading, extent, parts.terms, is_foreign)
 
 
 def check_extent(extent: Extent) -> None:
@@ -211,7 +211,7 @@ def most_bytes(media: str, settings: Settings) -> int:
     return settings.max_body_bytes if media in {JSON, *TABLES} else _FILE_PART * settings.max_body_bytes
 
 
-def check_time_limit(options: CapabilityOptions, settings: Settings) -> None:
+def check_time_limit(options: QuestionOptions, settings: Settings) -> None:
     """Refuse a time limit above the server's; raises OptionError."""
     if options.time_limit_s > settings.max_time_limit_s:
         most_s = settings.max_time_limit_s
@@ -220,7 +220,7 @@ def check_time_limit(options: CapabilityOptions, settings: Settings) -> None:
 
 def _read_options(
     shape: BodyShape, parts: BodyParts, asked: Mapping[str, Sequence[str]]
-) -> tuple[CapabilityOptions, WireValue | None]:
+) -> tuple[QuestionOptions, WireValue | None]:
     """Return the options of a request and its reading options; raises OptionError."""
     # A generated client sends the defaults of all parameters, beside a body that says otherwise.
     models = (shape.options, *([] if shape.reading is None else [shape.reading]))

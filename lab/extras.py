@@ -111,8 +111,8 @@ assert memplan.solve(memplan.read_problem(model.SerializeToString())).status == 
 """,
     "mcp": """
 from memplan.extensions.mcp.server import tool_of
-from memplan.questions import CAPABILITIES
-assert [tool_of(each).name for each in CAPABILITIES.values()] == [*CAPABILITIES]
+from memplan.questions import QUESTIONS
+assert [tool_of(each).name for each in QUESTIONS.values()] == [*QUESTIONS]
 """,
     "cluster": """
 from distributed import LocalCluster

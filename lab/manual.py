@@ -15,9 +15,9 @@ from click import Choice, Command, Group, Option
 from memplan.api.cli.commands import made, names
 from memplan.api.cli.flag_names import spelled
 from memplan.planner.systems import System, systems
-from memplan.questions import CAPABILITIES, questions
-from memplan.questions.capability import Capability
-from memplan.questions.inputs.question import Input
+from memplan.questions import QUESTIONS, question_rows
+from memplan.questions.inputs.values import Input
+from memplan.questions.question import Question
 from memplan.questions.reading import ReadOptions
 
 PAGE = Path(__file__).parent.parent / "docs" / "reference.md"
@@ -34,7 +34,7 @@ _SYSTEMS = """## Other systems
 def manual() -> str:
     """Return the page: what was written by hand, and behind it what the definitions say."""
     head = PAGE.read_text().partition(_MADE)[0]
-    commands = {name: made(name) for name in (*sorted(CAPABILITIES), *sorted({*names()} - CAPABILITIES.keys()))}
+    commands = {name: made(name) for name in (*sorted(QUESTIONS), *sorted({*names()} - QUESTIONS.keys()))}
     counts = Counter(_words(option) for command in commands.values() for option in _options(command))
     shared = {words for words, count in counts.items() if count >= _SHARED_BY}
     reading = {flag for name in ReadOptions.model_fields for each in spelled(name) for flag in each.split("/")}
@@ -54,31 +54,31 @@ def _options(command: Command) -> Iterator[Option]:
 
 def _about(name: str, command: Command, shared: set[tuple[str, str]]) -> Iterator[str]:
     """Yield the lines about a command, or about a question that is one."""
-    capability = CAPABILITIES.get(name)
-    text = capability.help if capability else inspect.cleandoc(command.help or "")
+    question = QUESTIONS.get(name)
+    text = question.help if question else inspect.cleandoc(command.help or "")
     yield f"## {name}\n\n{text}\n"
-    if capability:
-        about = f" See [{questions()[name].document}]({questions()[name].document})." if name in questions() else ""
-        yield f"{_called(capability, name)}.{about}\n"
-    own = capability.options.model_json_schema()["properties"] if capability else {}
+    if question:
+        about = f" See [{questions()[name].document}]({questions()[name].document})." if name in question_rows() else ""
+        yield f"{_called(question, name)}.{about}\n"
+    own = question.options.model_json_schema()["properties"] if question else {}
     inside: dict[str, Any] = dict(command.commands) if isinstance(command, Group) else {"": command}
     for word, each in inside.items():
         if word:
             yield f"`memplan {name} {word}`: {inspect.cleandoc(each.help or '')}\n"
         lines = [_line(_words(row), _facts(row, own)) for row in _options(each) if _words(row) not in shared]
         yield from ([*lines, ""] if lines else [])
-    if capability and capability.exits:
-        statuses = "; ".join(f"{status} {meaning}" for status, meaning in capability.exits.items())
+    if question and question.exits:
+        statuses = "; ".join(f"{status} {meaning}" for status, meaning in question.exits.items())
         yield f"Exit status: {statuses}.\n"
 
 
-def _called(capability: Capability[Any], name: str) -> str:
+def _called(question: Question[Any], name: str) -> str:
     """Return how a question is put as a command, in Python and over HTTP."""
-    files = (each for each in capability.inputs if each.from_file is not None)
+    files = (each for each in question.inputs if each.from_file is not None)
     written = " ".join(_written(each) if each.required else f"[{_written(each)}]" for each in files)
-    kinds = inspect.signature(capability.function).parameters
+    kinds = inspect.signature(question.function).parameters
     by_name = {each.name for each in kinds.values() if each.kind is each.KEYWORD_ONLY}
-    names = ", ".join(f"{each.name}=..." if each.name in by_name else each.name for each in capability.inputs)
+    names = ", ".join(f"{each.name}=..." if each.name in by_name else each.name for each in question.inputs)
     return f"`memplan {name} {written}`, `memplan.{name}({names})`"
 
 

@@ -29,7 +29,7 @@ from memplan.extensions.shapes.symbols.comparing import samples
 from memplan.extensions.shapes.symbols.problem import SymbolicProblem
 from memplan.extensions.shapes.symbols.sized import compiled
 from memplan.extensions.shapes.verify_programs import verify_programs
-from memplan.questions.capability import Control
+from memplan.questions.question import Control
 from tests.support.symbolic import demand_at, drawn_problem, every_value
 
 

@@ -21,13 +21,13 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from lab.support.drawn_calls import example
-from memplan.questions import CAPABILITIES
+from memplan.questions import QUESTIONS
 from tests.support.fault_clients import Client, easy, hard
 from tests.support.machines import Machine, machines, server, worker
 from tests.support.postgresql import postgresql
 
 _JOBS_A_ROUND = 4
-_KINDS = sorted(CAPABILITIES.keys() - {"plan"})
+_KINDS = sorted(QUESTIONS.keys() - {"plan"})
 _STEP_S = 7200
 _STEPPED = """
 import os, pathlib, time

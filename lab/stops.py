@@ -37,9 +37,9 @@ from lab.support.drawn_calls import drawn_call
 from lab.support.served import Served, exchanged, served
 from memplan.extensions.systems.tests.stopping import Asks, stopped
 from memplan.planner.errors import InputError
-from memplan.questions import CAPABILITIES
-from memplan.questions.capability import Capability
-from memplan.questions.capability.wire import read_body_options, read_question
+from memplan.questions import QUESTIONS
+from memplan.questions.question import Question
+from memplan.questions.question.wire import read_body_options, read_question
 
 HERE, THERE = ("clock", "cancelled"), ("limit", "hang-up", "job", "memory")
 _MOMENTS = 20
@@ -100,23 +100,25 @@ class TimedAsks(Asks):
         return is_over
 
 
-Question = tuple[str, dict[str, Any], str]
+DrawnQuestion = tuple[str, dict[str, Any], str]
 """The name of a question, its body, and in words what it is about."""
 
 
-def drawn(seed: str, number: int, name: str, sizes: tuple[int, int]) -> Question:
+def drawn(seed: str, number: int, name: str, sizes: tuple[int, int]) -> DrawnQuestion:
     """Return the question of a number."""
     draw = random.Random(f"{seed} {number}")
     _, body, _, words = drawn_call(draw, *sizes, limits=(_LIMIT_S, _LIMIT_S), name=name)
     return name, json.loads(body), f"seed {seed} number {number}, {words}"
 
 
-def stopped_here(question: Question, draw: random.Random, ways: tuple[str, ...], most: int, tally: Tally) -> int:
+def stopped_here(
+    drawn_question: DrawnQuestion, draw: random.Random, ways: tuple[str, ...], most: int, tally: Tally
+) -> int:
     """Stop a question in this process at some of its asks; return how often."""
-    (name, body, words), whole = question, Asks()
-    capability, done = CAPABILITIES[name], 0
+    (name, body, words), whole = drawn_question, Asks()
+    question, done = QUESTIONS[name], 0
     answers: dict[str, Any] = {}
-    if (outcome := _tried(capability, body, whole, False, answers)) not in ("answered", "noted"):
+    if (outcome := _tried(question, body, whole, False, answers)) not in ("answered", "noted"):
         tally.add(name, outcome.partition(":")[0], f"{words}, whole: {outcome}")
         return 1
     whole_answer = answers.get("found")
@@ -124,7 +126,7 @@ def stopped_here(question: Question, draw: random.Random, ways: tuple[str, ...],
     for last in sorted(moments):
         way, asks = draw.choice(ways), TimedAsks(last)
         answers.clear()
-        outcome = _tried(capability, body, asks, way == "clock", answers)
+        outcome = _tried(question, body, asks, way == "clock", answers)
         if outcome == "answered" and (why := contradicted(name, body, whole_answer, answers["found"])) is not None:
             outcome = f"wrong: {why}"
         if asks.over_cpu_s is not None:
@@ -138,10 +140,10 @@ def stopped_here(question: Question, draw: random.Random, ways: tuple[str, ...],
     return done
 
 
-def _tried(capability: Capability[Any], body: dict[str, Any], asks: Asks, by_clock: bool, into: dict[str, Any]) -> str:
+def _tried(question: Question[Any], body: dict[str, Any], asks: Asks, by_clock: bool, into: dict[str, Any]) -> str:
     """Return what came of a question: as `stopped` says, or the last frames of a fault of memplan."""
     try:
-        return stopped(capability, body, asks, by_clock=by_clock, take=lambda found: into.update(found=found))
+        return stopped(question, body, asks, by_clock=by_clock, take=lambda found: into.update(found=found))
     except Exception:  # noqa: BLE001 - all is told
         return f"500: {traceback.format_exc(limit=-6)}"
 
@@ -159,9 +161,11 @@ def contradicted(name: str, body: dict[str, Any], whole: Any, found: Any) -> str
     return None
 
 
-async def stopped_there(own: Served, question: Question, way: str, draw: random.Random, tally: Tally) -> None:
+async def stopped_there(
+    own: Served, drawn_question: DrawnQuestion, way: str, draw: random.Random, tally: Tally
+) -> None:
     """Stop a question at a server, in one way."""
-    name, body, words = question
+    name, body, words = drawn_question
     limit_s = round(draw.choice((0.02, 0.1, 0.3, 1.0)), 3) if way in ("limit", "memory") else _LIMIT_S
     body = body | {"options": body.get("options", {}) | {"time_limit_s": limit_s}}
     content = json.dumps(body).encode()
@@ -178,7 +182,7 @@ async def stopped_there(own: Served, question: Question, way: str, draw: random.
     except TimeoutError:
         tally.add(name, "hung up" if way == "hang-up" else "wrong", f"{told}: nothing came in {_PATIENCE_S:g} s")
         return
-    outcome, says = _judged(CAPABILITIES[name], body, status, answer)
+    outcome, says = _judged(QUESTIONS[name], body, status, answer)
     tally.add(name, outcome, f"{told}: {says}")
 
 
@@ -208,7 +212,7 @@ def _parts(answer: bytes) -> tuple[int, bytes]:
     return int(head[9:12] or 0), body
 
 
-def _judged(capability: Capability[Any], body: dict[str, Any], status: int, answer: bytes) -> tuple[str, str]:
+def _judged(question: Question[Any], body: dict[str, Any], status: int, answer: bytes) -> tuple[str, str]:
     """Return the outcome of an answer over HTTP, and what it says."""
     says = answer[:600].decode("utf-8", "replace")
     if status in (504, 429, 503):
@@ -220,10 +224,10 @@ def _judged(capability: Capability[Any], body: dict[str, Any], status: int, answ
     if "format" in body["options"]:
         return "answered", says
     try:
-        question = read_question(capability, body)
-        options = read_body_options(capability, body, {})
-        found = TypeAdapter(capability.answer).validate_json(answer)
-        why = capability.refutes({**question, "options": options}, found)
+        values = read_question(question, body)
+        options = read_body_options(question, body, {})
+        found = TypeAdapter(question.answer).validate_json(answer)
+        why = question.refutes({**values, "options": options}, found)
     except InputError as error:
         return "wrong", f"answered what is refused here: {error}"
     except ValidationError as error:
@@ -244,8 +248,8 @@ async def _all_there(count: int, seed: str, ways: tuple[str, ...], names: list[s
         async def ask() -> None:
             for k in numbers:
                 draw, way = random.Random(f"{seed} there {k}"), ways[k % len(ways)]
-                question = drawn(f"{seed} there", k, names[k // len(ways) % len(names)], _SIZES_THERE)
-                await stopped_there(servers[way == "memory"], question, way, draw, tally)
+                drawn_question = drawn(f"{seed} there", k, names[k // len(ways) % len(names)], _SIZES_THERE)
+                await stopped_there(servers[way == "memory"], drawn_question, way, draw, tally)
 
         await asyncio.gather(*(ask() for _ in range(_AT_ONCE)))
         for own in servers.values():
@@ -262,19 +266,19 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=inf, help="those here end after so many, and are counted")
     parser.add_argument("--seed", default=None, help="drawn where it is not given, and printed")
     parser.add_argument("--entrance", choices=(*HERE, *THERE), action="append")
-    parser.add_argument("--only", choices=tuple(CAPABILITIES), action="append", help="questions")
+    parser.add_argument("--only", choices=tuple(QUESTIONS), action="append", help="questions")
     given = parser.parse_args()
     seed = given.seed or str(random.SystemRandom().randrange(2**32))
-    names, tally, began = given.only or [*CAPABILITIES], Tally(), time.monotonic()
+    names, tally, began = given.only or [*QUESTIONS], Tally(), time.monotonic()
     here = tuple(way for way in HERE if given.entrance is None or way in given.entrance)
     there = tuple(way for way in THERE if given.entrance is None or way in given.entrance)
     print(f"seed {seed}", flush=True)
     count_there = 0 if not there else given.count if not here else round(given.count * _SHARE_THERE)
     done, number = 0, 0
     while here and done < given.count - count_there and time.monotonic() - began < given.seconds:
-        question = drawn(seed, number, names[number % len(names)], _SIZES_HERE)
+        drawn_question = drawn(seed, number, names[number % len(names)], _SIZES_HERE)
         left = given.count - count_there - done
-        done += stopped_here(question, random.Random(f"{seed} stops {number}"), here, left, tally)
+        done += stopped_here(drawn_question, random.Random(f"{seed} stops {number}"), here, left, tally)
         number += 1
     if count_there:
         asyncio.run(_all_there(count_there, seed, there, names, tally))

@@ -72,8 +72,6 @@ if TYPE_CHECKING:
     from memplan.planner.model.problem_fields import BankUse, Pool
     from memplan.planner.model.rows import Buffer, OffsetMod, Placement, Relative
     from memplan.planner.verify.violation import Violation
-    from memplan.questions.capability import Control
-    from memplan.questions.capability.selection import select_fields
     from memplan.questions.certify.certify import CertifyOptions
     from memplan.questions.certify.certify import certify as _certify
     from memplan.questions.check.check import CheckOptions
@@ -84,6 +82,8 @@ if TYPE_CHECKING:
     from memplan.questions.plan.objects import ObjectsAnswer
     from memplan.questions.plan.plan import PlanOptions
     from memplan.questions.plan.plan import plan as _plan
+    from memplan.questions.question import Control
+    from memplan.questions.question.selection import select_fields
     from memplan.questions.sweep.combinations import Sweep, SweepOptions
     from memplan.questions.sweep.combinations import sweep as _sweep
     from memplan.questions.sweep.grid import Change
@@ -139,8 +139,8 @@ __all__ = [
 ]
 # fmt: on
 _NAMES = {
-    "memplan.questions.capability": ("Control",),
-    "memplan.questions.capability.selection": ("select_fields",),
+    "memplan.questions.question": ("Control",),
+    "memplan.questions.question.selection": ("select_fields",),
     "memplan.extensions.cascade.answer": ("CascadeAnswer",),
     "memplan.extensions.cascade.cascade": ("CascadeOptions", "cascade"),
     "memplan.extensions.cascade.timing.target": ("Target",),
@@ -207,9 +207,9 @@ _OTHER_WORDS = {
 @cache
 def _brought() -> dict[str, str]:
     """Return the names that questions of other distributions bring, with the question of each."""
-    from memplan.questions import questions
+    from memplan.questions import question_rows
 
-    others = [name for name in questions() if name not in _MODULES]
+    others = [name for name in question_rows() if name not in _MODULES]
     return {each: name for name in others for each in (name, f"{name.capitalize()}Options")}
 
 
@@ -228,7 +228,7 @@ def _attribute(name: str) -> object:
     if name == "solve":  # the name of such packages elsewhere
         globals()[name] = plan = globals().get("plan") or _attribute("plan")
         return plan
-    registry = import_module("memplan.questions").CAPABILITIES
+    registry = import_module("memplan.questions").QUESTIONS
     if name in _MODULES:
         value = getattr(import_module(_MODULES[name]), name)
     else:

@@ -140,20 +140,20 @@ def _with_options(signature: inspect.Signature, model: Any, named: Mapping[str, 
 def _read(name: str, arguments: Mapping[str, Any], wrong: Mapping[str, Any]) -> dict[str, Any]:
     """Return the inputs of a question as values, reading those given as paths or JSON objects; raises InputError."""
     from memplan.files import contents, named
-    from memplan.questions import CAPABILITIES
-    from memplan.questions.inputs.question import read_inputs
+    from memplan.questions import QUESTIONS
+    from memplan.questions.inputs.values import read_inputs
 
-    def read(each: Any, value: Any, question: Mapping[str, Any], reader: Any) -> Any:
+    def read(each: Any, value: Any, values: Mapping[str, Any], reader: Any) -> Any:
         if each.name in wrong and isinstance(value, Mapping):
             return each.from_json(value)
         if each.name not in wrong or not isinstance(value, str | PathLike) or each.from_file is None:
             return value
         data, path = contents(value)
         with named(path):
-            return each.from_file(reader, data, path or "", question)
+            return each.from_file(reader, data, path or "", values)
 
-    capability = CAPABILITIES.get(name)
-    return {} if capability is None else dict(read_inputs(capability.inputs, arguments, read))
+    question = QUESTIONS.get(name)
+    return {} if question is None else dict(read_inputs(question.inputs, arguments, read))
 
 
 def _shown_signature(signature: inspect.Signature, fields: Mapping[str, Any]) -> inspect.Signature:

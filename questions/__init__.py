@@ -1,4 +1,4 @@
-"""Capabilities: each question that memplan answers, defined once for Python, the command, HTTP, jobs and clients."""
+"""Questions: each question that memplan answers, defined once for Python, the command, HTTP, jobs and clients."""
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from memplan.planner.extensions import extensions, imported
 
 if TYPE_CHECKING:
-    from memplan.questions.capability import Capability
+    from memplan.questions.question import Question
 
 
 class Row(NamedTuple):
@@ -22,7 +22,7 @@ class Row(NamedTuple):
     deprecated: since which version it is, and what takes its place: "since 1.2, write `memplan plan --heaps`".
     """
 
-    load: Callable[[], "Capability[Any]"]
+    load: Callable[[], "Question[Any]"]
     panel: str = "Plan"
     document: str = "plan.md"
     former: Mapping[str, str] = MappingProxyType({})
@@ -71,40 +71,40 @@ class View(_Imported):
     """A page of answers, which an extension writes."""
 
 
-def _plan() -> "Capability[Any]":
-    from memplan.questions.plan.plan import CAPABILITY
+def _plan() -> "Question[Any]":
+    from memplan.questions.plan.plan import QUESTION
 
-    return CAPABILITY
-
-
-def _explain() -> "Capability[Any]":
-    from memplan.questions.explain.explain import CAPABILITY
-
-    return CAPABILITY
+    return QUESTION
 
 
-def _verify() -> "Capability[Any]":
-    from memplan.questions.verify.verify import CAPABILITY
+def _explain() -> "Question[Any]":
+    from memplan.questions.explain.explain import QUESTION
 
-    return CAPABILITY
-
-
-def _check() -> "Capability[Any]":
-    from memplan.questions.check.check import CAPABILITY
-
-    return CAPABILITY
+    return QUESTION
 
 
-def _sweep() -> "Capability[Any]":
-    from memplan.questions.sweep.combinations import CAPABILITY
+def _verify() -> "Question[Any]":
+    from memplan.questions.verify.verify import QUESTION
 
-    return CAPABILITY
+    return QUESTION
 
 
-def _certify() -> "Capability[Any]":
-    from memplan.questions.certify.certify import CAPABILITY
+def _check() -> "Question[Any]":
+    from memplan.questions.check.check import QUESTION
 
-    return CAPABILITY
+    return QUESTION
+
+
+def _sweep() -> "Question[Any]":
+    from memplan.questions.sweep.combinations import QUESTION
+
+    return QUESTION
+
+
+def _certify() -> "Question[Any]":
+    from memplan.questions.certify.certify import QUESTION
+
+    return QUESTION
 
 
 _OWN: Mapping[str, Row] = {
@@ -164,7 +164,7 @@ _OWN: Mapping[str, Row] = {
 
 
 @cache
-def questions() -> Mapping[str, Row]:
+def question_rows() -> Mapping[str, Row]:
     """Return all questions by name: about buffers and pools, and of extensions."""
     return {**_OWN, **extensions("questions")}
 
@@ -177,20 +177,20 @@ def search(name: str) -> Any:
 @cache
 def former_names() -> Mapping[str, str]:
     """Return the commands that answer former names of questions."""
-    return {former: words for row in questions().values() for former, words in row.former.items()}
+    return {former: words for row in question_rows().values() for former, words in row.former.items()}
 
 
-class _Capabilities(Mapping[str, "Capability[Any]"]):
+class _Questions(Mapping[str, "Question[Any]"]):
     """The questions themselves by name; each is imported when it is asked for."""
 
-    def __getitem__(self, name: str) -> "Capability[Any]":
-        return questions()[name].load()
+    def __getitem__(self, name: str) -> "Question[Any]":
+        return question_rows()[name].load()
 
     def __iter__(self) -> Iterator[str]:
-        return iter(questions())
+        return iter(question_rows())
 
     def __len__(self) -> int:
-        return len(questions())
+        return len(question_rows())
 
 
-CAPABILITIES = _Capabilities()
+QUESTIONS = _Questions()

@@ -13,8 +13,8 @@ from memplan.arguments import checked
 from memplan.planner.errors import InvalidPlanError
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
-from memplan.questions.capability import Answer, Capability, Control, Deadline, SearchOptions
 from memplan.questions.inputs import PROBLEM
+from memplan.questions.question import Answer, Control, Deadline, Question, SearchOptions
 from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.search.result import SolveResult
 
@@ -32,7 +32,7 @@ def lifted(problem: Problem, options: SearchOptions = SearchOptions(), control: 
     return Wrapped(plan=solve(problem).model_copy(update={"peak": 9}))
 
 
-LIFTED: Capability[Any] = Capability(lifted, inputs=(PROBLEM,), lines=lambda _: (), example={})
+LIFTED: Question[Any] = Question(lifted, inputs=(PROBLEM,), lines=lambda _: (), example={})
 
 
 def test_a_new_question_answers_with_no_plan_that_does_not_hold() -> None:

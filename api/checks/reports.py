@@ -15,7 +15,7 @@ from pydantic_core import to_json
 from memplan.planner import __version__
 from memplan.planner.errors import shown
 from memplan.planner.model.sizes import size_text
-from memplan.questions.check.check import CAPABILITY, Check
+from memplan.questions.check.check import QUESTION, Check
 from memplan.questions.check.pools import RULES, CheckedPool, Failure, Rule
 
 _MARKUP = re.compile(r"([\\`*_{}\[\]<>()#+!|~&-])")
@@ -195,7 +195,7 @@ REPORTS: Mapping[str, Callable[..., bytes]] = {
     ".md": markdown,
     ".sarif": sarif,
     ".xml": junit,
-    ".json": CAPABILITY.write,
+    ".json": QUESTION.write,
 }
 
 

@@ -11,8 +11,8 @@ from memplan.api.cli.flag_names import as_flag
 from memplan.api.cli.flags import PANEL_OF, Argument, flag_of
 from memplan.api.cli.help import SectionedCommand
 from memplan.planner.errors import InputError, mended
-from memplan.questions import CAPABILITIES
-from memplan.questions.capability import Capability
+from memplan.questions import QUESTIONS
+from memplan.questions.question import Question
 
 Keep = Callable[["CommandLine", Any], None]
 """Takes the answer of a command line."""
@@ -32,7 +32,7 @@ class QuestionCommand(SectionedCommand):
 
     def __init__(
         self,
-        capability: Capability[Any],
+        question: Question[Any],
         answer: Callable[["CommandLine"], int],
         formats: Sequence[str],
         forms: Collection[str],
@@ -40,9 +40,9 @@ class QuestionCommand(SectionedCommand):
         needs_plans: Collection[str],
         **described: Any,
     ) -> None:
-        self.capability, self.answer, self.formats = capability, answer, formats
+        self.question, self.answer, self.formats = question, answer, formats
         self.forms, self.beside, self.needs_plans = forms, beside, needs_plans
-        super().__init__(capability.name, panels=PANEL_OF, **described)
+        super().__init__(question.name, panels=PANEL_OF, **described)
 
 
 class CommandLine(NamedTuple):
@@ -59,14 +59,14 @@ class CommandLine(NamedTuple):
     keep: Keep | None = None
 
     @property
-    def capability(self) -> Capability[Any]:
+    def question(self) -> Question[Any]:
         """The question of the command."""
-        return self.command.capability
+        return self.command.question
 
     @property
     def file(self) -> str:
         """The file of the first input."""
-        return str(self.given[self.capability.inputs[0].name])
+        return str(self.given[self.question.inputs[0].name])
 
     def completed(self, text: str) -> str:
         """Return a text whose commands are completed with the given files and the flags for reading them."""
@@ -79,7 +79,7 @@ class CommandLine(NamedTuple):
     def with_files(self, files: Mapping[str, str | None]) -> str:
         """Return the command line with other files."""
         words = self._words(self.command.params, {**self.given, **files})
-        return f"`memplan {shlex.join([self.capability.name, *words])}`"
+        return f"`memplan {shlex.join([self.question.name, *words])}`"
 
     def words_of(self, names: Iterable[str]) -> Iterator[str]:
         """Yield the command-line words for some of the command's parameters."""
@@ -89,8 +89,8 @@ class CommandLine(NamedTuple):
 
     def _completed(self, found: re.Match[str]) -> str:
         name = found[1]
-        target, arguments = CAPABILITIES.get(name), dict(self.given)
-        own = next((each.name for each in self.capability.inputs if each.from_file is not None), "")
+        target, arguments = QUESTIONS.get(name), dict(self.given)
+        own = next((each.name for each in self.question.inputs if each.from_file is not None), "")
         # The plan of this command line, or the file that it is inside of, where its name stands.
         plan = self.given.get("plan") or self.given.get(own)
         more = [plan if word == "PLAN" and plan else word for word in shlex.split(found[2])]
@@ -99,7 +99,7 @@ class CommandLine(NamedTuple):
         if "--output" in more:  # a new plan, without the old one
             arguments.pop("keep", None)
         parameters: Sequence[click.Parameter] = self.command.params
-        if target is not self.capability:
+        if target is not self.question:
             files = [each for each in target.inputs if each.from_file is not None and not each.named_by_flag]
             arguments.setdefault(files[0].name, arguments.get(own))
             if any(arguments.get(each.name) is None and each.required and each.absent is None for each in files):

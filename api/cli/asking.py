@@ -25,8 +25,8 @@ from memplan.api.cli.streams import (
 )
 from memplan.files import named
 from memplan.planner.errors import InputError, OptionError, ReaderFaultError
-from memplan.questions.capability import CapabilityOptions, Control, Deadline, silent
-from memplan.questions.capability.selection import Selection
+from memplan.questions.question import Control, Deadline, QuestionOptions, silent
+from memplan.questions.question.selection import Selection
 from memplan.questions.reading import Reader, ReadOptions, with_reading
 from memplan.solvers.processes.apart import run_in_thread
 
@@ -64,9 +64,9 @@ class Call:
     flags: Mapping[str, Any]
     files: Mapping[str, str | None]
     reader: Reader
-    options: CapabilityOptions
+    options: QuestionOptions
     due: Deadline
-    question: Mapping[str, Any] = field(default_factory=dict)
+    values: Mapping[str, Any] = field(default_factory=dict)
     selection: Selection | None = None
     opens: bool = False
     limit_s: float | None = None
@@ -125,18 +125,18 @@ class Call:
 
 def begin(line: CommandLine) -> Call:
     """Read the flags, refuse files that cannot be written, and start the time limit; raises InputError."""
-    capability, arguments, formats = line.capability, line.given, line.command.formats
+    question, arguments, formats = line.question, line.given, line.command.formats
     is_beside = refuse_files(line)
     selection, display = None, arguments["display"]
     if display == BROWSER:
         arguments = {**arguments, "display": TABLE}
     elif display not in (None, *formats):
-        selection = Selection.of(capability.answer, [display], formats)
+        selection = Selection.of(question.answer, [display], formats)
         arguments = {**arguments, "display": "json"}  # at a terminal, too
-    options = options_given(capability.options, arguments)
+    options = options_given(question.options, arguments)
     plain = None if line.plain is None else options_given(ReadOptions, line.plain)
     reader = Reader(options_given(ReadOptions, arguments), plain=plain, plan_hash=line.plan_hash)
-    paths = {each.name: arguments.get(each.name) for each in capability.inputs if each.from_file is not None}
+    paths = {each.name: arguments.get(each.name) for each in question.inputs if each.from_file is not None}
     # The modules for the files are imported before the time limit begins.
     for path in filter(None, paths.values()):
         reader.load(path)
@@ -152,7 +152,7 @@ def begin(line: CommandLine) -> Call:
 def read(line: CommandLine) -> Call:
     """Read the flags, then the files within the time limit; raises InputError."""
     call = begin(line)
-    call.question = call.in_time(lambda: read_files(line, call.reader))
+    call.values = call.in_time(lambda: read_files(line, call.reader))
     return call
 
 
@@ -174,7 +174,7 @@ def asking(call: Call, *, draws: bool = False) -> Iterator[Control]:
     call.drawn = ProgressLine(sys.stderr) if draws and not is_quiet and is_terminal(sys.stderr) else None
 
     def report(event: Mapping[str, Any]) -> None:
-        if (text := call.line.capability.progress(event)) is not None:
+        if (text := call.line.question.progress(event)) is not None:
             say(f"memplan: {text}") if call.drawn is None else call.drawn.take(text)
 
     is_told = not is_quiet and (call.drawn is not None or not draws)
@@ -190,17 +190,17 @@ def answered(call: Call, control: Control) -> Any:
 
     With a time limit, work that reads no clock is abandoned soon after it, and its last answer so far is returned.
     """
-    capability, server = call.line.capability, call.flags["server"]
+    question, server = call.line.question, call.flags["server"]
 
     def work() -> Any:
         if server is not None:
             from memplan.api.cli.remote import ask
 
-            return ask(server, capability, call.question, call.options, control)
+            return ask(server, question, call.values, call.options, control)
         # A reader of its own reports errors itself, without the name of the file.
-        foreign = [each.name for each in capability.inputs if each.is_foreign and each.name in call.files]
+        foreign = [each.name for each in question.inputs if each.is_foreign and each.name in call.files]
         with named(call.files[foreign[0]] if foreign else None):
-            return capability.answered(call.question, call.options, control)
+            return question.answered(call.values, call.options, control)
 
     return with_reading(call.in_time(work, noted=call.noted), call.reader)
 
@@ -213,7 +213,7 @@ def show(
     Of one that the command itself `is_written`, only the selected fields. Where `says_lines`, the lines for people go
     to standard error where standard output has JSON.
     """
-    capability, line = call.line.capability, call.line
+    question, line = call.line.question, call.line
     if line.keep is not None:
         line.keep(line, answer)
         is_written = True
@@ -221,16 +221,16 @@ def show(
     answers = [path for path in call.outputs if suffix_of(path) not in line.command.beside]
     for path in answers if not is_written else ():
         form = forms.get(suffix_of(path))
-        if (data := capability.write(answer) if form is None else form(path)) is not None:
+        if (data := question.write(answer) if form is None else form(path)) is not None:
             write(path, data)
     if call.selection is not None:
-        write(None, call.selection.write(capability.write(answer)))
+        write(None, call.selection.write(question.write(answer)))
     elif not is_written and not answers and not is_table:
-        write(None, capability.write(answer))
+        write(None, question.write(answer))
     if is_table:
-        write(None, "".join(f"{line.completed(text)}\n" for text in capability.lines(answer)).encode())
+        write(None, "".join(f"{line.completed(text)}\n" for text in question.lines(answer)).encode())
     elif says_lines and not is_written and not call.flags["quiet"]:
-        call.say(*capability.lines(answer))
+        call.say(*question.lines(answer))
 
 
 def write_beside(call: Call, writers: Writers) -> None:
@@ -251,7 +251,7 @@ def end(call: Call, answer: Any) -> int:
         interrupted = ("interrupted; this is the best answer so far",) if call.cancelled.is_set() else ()
         call.say(*interrupted, *call.said)
         say_written()
-    return INTERRUPTED if call.cancelled.is_set() else call.line.capability.exit_status(answer) or call.exit_status
+    return INTERRUPTED if call.cancelled.is_set() else call.line.question.exit_status(answer) or call.exit_status
 
 
 class Ended(NamedTuple):

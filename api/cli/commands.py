@@ -10,7 +10,7 @@ import click
 from memplan.api.cli.help import SectionedCommand, SectionedGroup
 from memplan.planner import __version__
 from memplan.planner.extensions import extensions
-from memplan.questions import CAPABILITIES, Command, Row, questions
+from memplan.questions import QUESTIONS, Command, Row, question_rows
 
 
 def _imported(name: str) -> click.Command:
@@ -84,12 +84,12 @@ COMMANDS = {
 def added() -> dict[str, Command]:
     """Return the commands of extensions that belong to no question, by name."""
     rows = extensions("commands")
-    return {name: row for name, row in rows.items() if name not in COMMANDS and name not in questions()}
+    return {name: row for name, row in rows.items() if name not in COMMANDS and name not in question_rows()}
 
 
 def names() -> list[str]:
     """Return the names of all commands."""
-    return [*(name for name in questions() if name not in COMMANDS), *COMMANDS, *added()]
+    return [*(name for name in question_rows() if name not in COMMANDS), *COMMANDS, *added()]
 
 
 class Runnable(NamedTuple):
@@ -109,7 +109,7 @@ def runnable(arguments: Sequence[str]) -> Runnable:
     if name not in names():
         return Runnable(app(names(), listed), "memplan", arguments)
     command = made(name)
-    if (row := questions().get(name)) is not None and row.deprecated:
+    if (row := question_rows().get(name)) is not None and row.deprecated:
         click.echo(f"memplan: warning: {name}: is deprecated {row.deprecated}", err=True)
     return Runnable(command, f"memplan {name}", arguments[1:])
 
@@ -127,7 +127,7 @@ def app(names: Sequence[str], make: Callable[[str], click.Command]) -> Sectioned
 
 def _row(name: str) -> Row | Command:
     """Return the row of a command."""
-    return COMMANDS.get(name) or questions().get(name) or added()[name]
+    return COMMANDS.get(name) or question_rows().get(name) or added()[name]
 
 
 def made(name: str) -> click.Command:
@@ -139,7 +139,7 @@ def made(name: str) -> click.Command:
         return command
     from memplan.api.cli.question_command import answer_plainly, command_of
 
-    return command_of(CAPABILITIES[name])(answer_plainly)
+    return command_of(QUESTIONS[name])(answer_plainly)
 
 
 def listed(name: str) -> SectionedCommand:

@@ -18,7 +18,7 @@ def refuse_files(line: CommandLine) -> bool:
     """Raise InputError for files that cannot be written; return True if some are beside the answer."""
     arguments, command = line.given, line.command
     suffixes = {"", ".json", *command.forms, *command.beside}
-    files = [arguments.get(each.name) for each in line.capability.inputs if each.from_file is not None]
+    files = [arguments.get(each.name) for each in line.question.inputs if each.from_file is not None]
     more = arguments.get("more")  # the files of several plans; the size option of a question
     files += [*(more if isinstance(more, list) else ()), arguments.get("budgets_file")]
     read = {os.path.realpath(path) for path in files if path is not None}

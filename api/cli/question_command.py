@@ -13,7 +13,7 @@ from memplan.api.cli.reading import as_for_the_plan, parameters_of_inputs
 from memplan.api.cli.running import INTERRUPTED
 from memplan.api.cli.streams import FOLDER
 from memplan.planner.errors import InputError
-from memplan.questions.capability import Capability
+from memplan.questions.question import Question
 from memplan.questions.reading import OF_PLANS
 
 EXITS: Mapping[int, str] = MappingProxyType({2: "wrong input", INTERRUPTED: "interrupted"})
@@ -36,22 +36,22 @@ def _run(command: QuestionCommand, given: Mapping[str, Any]) -> int:
         raise line.completed_error(error) from error
 
 
-def _help(capability: Capability[Any]) -> str:
-    exits = dict(sorted({**EXITS, **(capability.exits or {0: "there is an answer"})}.items()))
+def _help(question: Question[Any]) -> str:
+    exits = dict(sorted({**EXITS, **(question.exits or {0: "there is an answer"})}.items()))
     statuses = ", ".join(f"{status} {meaning}" for status, meaning in exits.items())
-    return f"{capability.help}\n\nExit status: {statuses}."
+    return f"{question.help}\n\nExit status: {statuses}."
 
 
 def _parameters(
-    capability: Capability[Any], flags: Sequence[click.Parameter], formats: Sequence[str], suffixes: Collection[str]
+    question: Question[Any], flags: Sequence[click.Parameter], formats: Sequence[str], suffixes: Collection[str]
 ) -> list[click.Parameter]:
-    files = [each for each in capability.inputs if each.from_file is not None]
-    models = [capability.options, *(each.reading for each in files if each.reading is not None)]
+    files = [each for each in question.inputs if each.from_file is not None]
+    models = [question.options, *(each.reading for each in files if each.reading is not None)]
     named = ("a folder" if suffix == FOLDER else suffix for suffix in sorted({".json", *suffixes} - {""}))
-    spelled = ("-o",) if "output" in capability.options.model_fields else ("--output", "-o")
+    spelled = ("-o",) if "output" in question.options.model_fields else ("--output", "-o")
     output = Flag("outputs", *spelled, multiple=True, metavar="FILE", help=_OUTPUT.format(suffixes=", ".join(named)))
     parameters: list[click.Parameter] = [
-        *parameters_of_inputs(capability),
+        *parameters_of_inputs(question),
         *([] if any(each.name == "output" for each in flags) else [output]),
         *(flag_of(*row) for model in models for row in model.model_fields.items()),
         Flag("display", "--format", metavar=f"{'|'.join(formats)}|FIELDS", help=_FORMAT),
@@ -62,7 +62,7 @@ def _parameters(
 
 
 def command_of(
-    capability: Capability[Any],
+    question: Question[Any],
     *flags: click.Parameter,
     formats: Sequence[str] = ("json", TABLE),
     forms: Collection[str] = (),
@@ -73,10 +73,10 @@ def command_of(
 
     def decorate(answer: Callable[[CommandLine], int]) -> QuestionCommand:
         command: QuestionCommand = QuestionCommand(
-            *(capability, answer, formats, forms, beside, needs_plans),
+            *(question, answer, formats, forms, beside, needs_plans),
             callback=lambda **given: _run(command, given),
-            params=_parameters(capability, flags, formats, {*forms, *beside}),
-            help=_help(capability),
+            params=_parameters(question, flags, formats, {*forms, *beside}),
+            help=_help(question),
         )
         return command
 

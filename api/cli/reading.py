@@ -16,16 +16,16 @@ from memplan.api.cli.flags import Argument, Flag, in_texts
 from memplan.api.cli.streams import STANDARD, read_as, read_bytes, say
 from memplan.planner.errors import FileError, InputError, Option, OptionError, ProblemError, shown
 from memplan.planner.model.problem import Problem
-from memplan.questions.capability import Capability
-from memplan.questions.inputs.question import Input, Question, read_inputs
+from memplan.questions.inputs.values import Input, InputValues, read_inputs
+from memplan.questions.question import Question
 from memplan.questions.reading import OF_PLANS, Reader, ReadOptions, reading_of_plan
 
 
-def parameters_of_inputs(capability: Capability[Any]) -> list[click.Parameter]:
+def parameters_of_inputs(question: Question[Any]) -> list[click.Parameter]:
     """Return an argument or flag for each input that comes from files or texts, arguments first."""
     parameters: list[click.Parameter] = []
     is_first = True
-    for each in sorted(capability.inputs, key=lambda each: (each.from_file is None, each.named_by_flag)):
+    for each in sorted(question.inputs, key=lambda each: (each.from_file is None, each.named_by_flag)):
         if each.from_file is None and each.from_text is None:
             continue
         if each.from_file is None or each.named_by_flag:
@@ -42,21 +42,21 @@ def parameters_of_inputs(capability: Capability[Any]) -> list[click.Parameter]:
     return parameters
 
 
-def read_files(line: CommandLine, reader: Reader) -> Question:
+def read_files(line: CommandLine, reader: Reader) -> InputValues:
     """Return the inputs from files and texts; raises InputError, also for two swapped files."""
-    capability, arguments = line.capability, line.given
+    question, arguments = line.question, line.given
     try:
         return _read_in_turn(line, reader, arguments)
     except InputError:
-        swapped = _swapped(capability, arguments)
+        swapped = _swapped(question, arguments)
         if not swapped or not _is_read(line, Reader(reader.options), {**arguments, **swapped}):
             raise
         raise OptionError(f"{' and '.join(swapped)}: must change places: {line.with_files(swapped)}") from None
 
 
-def _swapped(capability: Capability[Any], given: Mapping[str, Any]) -> dict[str, str]:
+def _swapped(question: Question[Any], given: Mapping[str, Any]) -> dict[str, str]:
     """Return the inputs with the first two files swapped; none if there are fewer files to read again."""
-    names = [each.name for each in capability.inputs if each.from_file is not None and given.get(each.name)][:2]
+    names = [each.name for each in question.inputs if each.from_file is not None and given.get(each.name)][:2]
     paths = [given[name] for name in names]
     return {} if len(names) < 2 or STANDARD in paths else dict(zip(names, reversed(paths), strict=True))
 
@@ -68,21 +68,21 @@ def _is_read(line: CommandLine, reader: Reader, given: Mapping[str, Any]) -> boo
     return False
 
 
-def _read_in_turn(line: CommandLine, reader: Reader, given: Mapping[str, Any]) -> Question:
+def _read_in_turn(line: CommandLine, reader: Reader, given: Mapping[str, Any]) -> InputValues:
     """Return the inputs from files and texts, read one after another; raises InputError."""
-    capability = line.capability
-    if [given.get(each.name) for each in capability.inputs if each.from_file is not None].count(STANDARD) > 1:
+    question = line.question
+    if [given.get(each.name) for each in question.inputs if each.from_file is not None].count(STANDARD) > 1:
         raise OptionError("files: only one of them must be standard input, got - twice")
-    for each in capability.inputs:
-        if each.required and each.absent is None and given.get(each.name) is None and not capability.any_of:
+    for each in question.inputs:
+        if each.required and each.absent is None and given.get(each.name) is None and not question.any_of:
             raise OptionError(f"{as_flag(Option(each.name))}: is required ({each.help})")
 
-    def read(each: Input[Any], argument: Any, question: Question, reader: Reader) -> Any:
+    def read(each: Input[Any], argument: Any, values: InputValues, reader: Reader) -> Any:
         if each.from_file is None:
-            return None if each.from_text is None else each.from_text(tuple(argument), question)
+            return None if each.from_text is None else each.from_text(tuple(argument), values)
         from_file = each.from_file
         try:
-            return read_as(argument, lambda data: from_file(reader, data, argument, question))
+            return read_as(argument, lambda data: from_file(reader, data, argument, values))
         except FileError as error:
             if f"save_{each.name}" in given:
                 return _saved_later(line, each, argument, error)
@@ -91,7 +91,7 @@ def _read_in_turn(line: CommandLine, reader: Reader, given: Mapping[str, Any]) -
                 raise FileError(f"{as_flag(Option(each.name))}: {rule}") from None
             raise
 
-    settled = read_inputs(capability.inputs, given, read, reader)
+    settled = read_inputs(question.inputs, given, read, reader)
     problem = settled.get("problem")
     if isinstance(problem, Problem) and not len(problem.buffers) and reader.imported is None:
         raise ProblemError(f"{given['problem']}: buffers: must not be empty, as there is nothing to plan, got none")
@@ -111,8 +111,8 @@ def _saved_later(line: CommandLine, each: Input[Any], path: str, error: FileErro
 
 def as_for_the_plan(line: CommandLine) -> CommandLine:
     """Return a command line with the reading options that its plan records, and say which these are."""
-    capability, arguments, fields = line.capability, line.given, dict[str, Any]()
-    models = [capability.options, *(each.reading for each in capability.inputs if each.reading is not None)]
+    question, arguments, fields = line.question, line.given, dict[str, Any]()
+    models = [question.options, *(each.reading for each in question.inputs if each.reading is not None)]
     if not any(issubclass(model, ReadOptions) for model in models):
         return line
     for path in (arguments.get(name) for name in OF_PLANS):

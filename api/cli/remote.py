@@ -13,8 +13,8 @@ from memplan.api.client.values import AwayError, ServiceError
 from memplan.planner.errors import InputError, shown
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
-from memplan.questions.capability import Capability, CapabilityOptions, Control
-from memplan.questions.inputs.question import Question
+from memplan.questions.inputs.values import InputValues
+from memplan.questions.question import Control, Question, QuestionOptions
 
 KEY_VARIABLE = "MEMPLAN_KEY"
 _LOOK_EVERY_S = 0.1
@@ -27,15 +27,13 @@ class ServerError(InputError):
     """The service cannot be reached, or refuses the request."""
 
 
-def ask(
-    server: str, capability: Capability[Any], question: Question, options: CapabilityOptions, control: Control
-) -> Any:
+def ask(server: str, question: Question[Any], values: InputValues, options: QuestionOptions, control: Control) -> Any:
     """Return a service's answer, verified locally. The key comes from the environment. Raises ServerError."""
     if not server.startswith(("http://", "https://")):
         meant = f"http://{server.rpartition('://')[2]}"
         raise ServerError(f"server: must begin with http:// or https://, got {shown(server)} (did you mean {meant}?)")
     try:
-        return asyncio.run(_asked(server, capability, question, options, control))
+        return asyncio.run(_asked(server, question, values, options, control))
     except httpx.InvalidURL as error:
         raise ServerError(f"server: must be a URL, got {shown(server)}: {error}") from error
     except AwayError as error:
@@ -45,19 +43,19 @@ def ask(
 
 
 async def _asked(
-    server: str, capability: Capability[Any], question: Question, options: CapabilityOptions, control: Control
+    server: str, question: Question[Any], values: InputValues, options: QuestionOptions, control: Control
 ) -> Any:
     async with AsyncClient(server, key=os.environ.get(KEY_VARIABLE), patience_s=PATIENCE_S) as client:
-        asking = asyncio.create_task(client.answer(capability, question, options))
+        asking = asyncio.create_task(client.answer(question, values, options))
         while not asking.done() and not control.cancelled.is_set():
             await asyncio.wait({asking}, timeout=_LOOK_EVERY_S)
         if asking.done():
             return asking.result()
         asking.cancel()  # closing the connection ends the search there
         await asyncio.wait({asking})
-        if capability.name == _PLAN:
-            return (await _known(client, question["problem"])).model_copy(update={"stop_reason": "cancelled"})
-        raise ServerError(f"{capability.name}: was interrupted before the service had answered")
+        if question.name == _PLAN:
+            return (await _known(client, values["problem"])).model_copy(update={"stop_reason": "cancelled"})
+        raise ServerError(f"{question.name}: was interrupted before the service had answered")
 
 
 async def _known(client: AsyncClient, problem: Problem) -> Plan:

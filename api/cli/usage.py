@@ -15,7 +15,7 @@ from memplan.api.cli.advice import flags_for
 from memplan.api.cli.help import ExtraArguments
 from memplan.planner.errors.did_you_mean import OtherWords, meant, other_words
 from memplan.planner.systems import systems
-from memplan.questions import CAPABILITIES, former_names
+from memplan.questions import QUESTIONS, former_names
 
 _COMMANDS: Mapping[str, OtherWords] = {
     "memplan": {"--version": "version", "--help": "help man"},
@@ -75,7 +75,7 @@ def _option_hints(error: click.NoSuchOption) -> Iterator[str]:
     here = {f"--{name}": words for name, words in other_words("options").items() if f"--{name}" in flags}
     if (flag := meant(option.lstrip("-"), (), here)) is not None:
         yield f"did you mean {flag}?"
-    elif others := [name for name in CAPABILITIES if any(option in flags_for(each) for each in made(name).params)]:
+    elif others := [name for name in QUESTIONS if any(option in flags_for(each) for each in made(name).params)]:
         some = ", ".join(f"`memplan {name}`" for name in others[:3])
         yield f"{option} is an option of {some}{' and others' if others[3:] else ''}"
     elif len(option) == 2 and (longer := sorted(flag for flag in flags if flag.startswith(f"-{option}"))):

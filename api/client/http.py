@@ -32,7 +32,7 @@ class Client(AbstractContextManager["Client"]):
         self._stack.close()
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
-        """Return the method of this name, or the call of a capability; raises AttributeError where there is none."""
+        """Return the method of this name, or the call of a question; raises AttributeError where there is none."""
         method = getattr(self._client, name)
 
         @wraps(method)

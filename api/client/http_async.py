@@ -35,10 +35,10 @@ from memplan.planner.formats.memplan_json import parse, read_plan
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
-from memplan.questions import CAPABILITIES
-from memplan.questions.capability import Capability, CapabilityOptions
-from memplan.questions.capability.wire import written_body
-from memplan.questions.inputs.question import Question
+from memplan.questions import QUESTIONS
+from memplan.questions.inputs.values import InputValues
+from memplan.questions.question import Question, QuestionOptions
+from memplan.questions.question.wire import written_body
 from memplan.questions.reading import validated
 
 T = TypeVar("T")
@@ -48,13 +48,13 @@ _SILENCE_S, _CONNECT_S, _ANSWER_S = 60.0, 5.0, 30.0
 """The longest silence of a stream, and the timeouts for a connection and for an answer beyond the search limit."""
 _JSON = {"Content-Type": "application/json", "Accept": "application/json"}
 _NDJSON = dict.fromkeys(_JSON, "application/x-ndjson")
-_PLAN, _JOBS = CAPABILITIES["plan"], "/v1/jobs"
+_PLAN, _JOBS = QUESTIONS["plan"], "/v1/jobs"
 
 
 class AsyncClient(AbstractAsyncContextManager["AsyncClient"]):
     """An asynchronous client of one service. Raises ServiceError; a refusal is a RefusedError with its sentences.
 
-    It verifies every plan, too. Each capability is a method, which takes inputs, and options by name or as `options`.
+    It verifies every plan, too. Each question is a method, which takes inputs, and options by name or as `options`.
     """
 
     def __init__(self, server: str, *, key: str | None = None, patience_s: float = PATIENCE_S) -> None:
@@ -88,37 +88,37 @@ class AsyncClient(AbstractAsyncContextManager["AsyncClient"]):
 
         return await self._send_for_some(read, f"/v1/plans/{compiled.hash}")
 
-    async def answer(self, capability: Capability[T], question: Question, options: CapabilityOptions) -> T:
-        """Return the answer of a capability to its inputs by name, verified as far as possible on the client."""
+    async def answer(self, question: Question[T], values: InputValues, options: QuestionOptions) -> T:
+        """Return the answer of a question to its inputs by name, verified as far as possible on the client."""
 
         def read(data: bytes) -> T:
-            answer: T = TypeAdapter(capability.answer).validate_json(data)
-            if (wrong := capability.refutes({**question, "options": options}, answer)) is not None:
-                raise WrongAnswerError(f"{capability.name}: {wrong}")
+            answer: T = TypeAdapter(question.answer).validate_json(data)
+            if (wrong := question.refutes({**values, "options": options}, answer)) is not None:
+                raise WrongAnswerError(f"{question.name}: {wrong}")
             return answer
 
-        content = written_body(capability, question, options)
-        return await self._send(read, "POST", capability.path, content=content, limit_s=options.time_limit_s)
+        content = written_body(question, values, options)
+        return await self._send(read, "POST", question.path, content=content, limit_s=options.time_limit_s)
 
     def __getattr__(self, name: str) -> Callable[..., Coroutine[Any, Any, Any]]:
-        """Return the call of a capability; raises AttributeError where there is none."""
+        """Return the call of a question; raises AttributeError where there is none."""
         name_of_question = name.rstrip("_").replace("_", "-")
-        if name_of_question not in CAPABILITIES:
+        if name_of_question not in QUESTIONS:
             raise AttributeError(f"client: has no call {name!r}")
-        capability = CAPABILITIES[name_of_question]
-        names = [each.name for each in capability.inputs]
+        question = QUESTIONS[name_of_question]
+        names = [each.name for each in question.inputs]
 
-        async def call(*inputs: Any, options: CapabilityOptions | None = None, **given: Any) -> Any:
+        async def call(*inputs: Any, options: QuestionOptions | None = None, **given: Any) -> Any:
             named = {name: given.pop(name) for name in names if name in given}
-            question = dict(zip(names, inputs, strict=False)) | named
-            return await self.answer(capability, question, options or validated(capability.options, given))
+            values = dict(zip(names, inputs, strict=False)) | named
+            return await self.answer(question, values, options or validated(question.options, given))
 
         return call
 
     async def submit(
         self,
-        question: Problem | Question,
-        options: CapabilityOptions = NO_OPTIONS,
+        question: Problem | InputValues,
+        options: QuestionOptions = NO_OPTIONS,
         *,
         kind: str = "plan",
         priority: int = 0,
@@ -127,7 +127,7 @@ class AsyncClient(AbstractAsyncContextManager["AsyncClient"]):
     ) -> RemoteJob:
         """Submit a problem, or the inputs of another kind, as a job, which is stored durably when this returns."""
         asked = {"problem": question} if isinstance(question, Problem) else question
-        content = written_body(CAPABILITIES[kind], asked, options)
+        content = written_body(QUESTIONS[kind], asked, options)
         params: dict[str, Any] = {"kind": kind, "priority": priority}
         if deadline_s is not None:
             params["deadline_s"] = deadline_s

@@ -15,9 +15,9 @@ from memplan.api.http.app_state import Service
 from memplan.api.reports.plan_formats import PLAN_FORMATS
 from memplan.api.request_bodies import JSON
 from memplan.planner.errors import OptionError, shown
-from memplan.questions import CAPABILITIES
-from memplan.questions.capability import Capability
-from memplan.questions.capability.selection import FIELDS, Selection
+from memplan.questions import QUESTIONS
+from memplan.questions.question import Question
+from memplan.questions.question.selection import FIELDS, Selection
 
 FAILED = 417
 """The status, on request, of an answer for which the command would exit with a status other than 0."""
@@ -50,7 +50,7 @@ class Wanted:
         rest = urlencode([(name, value) for name, value in pairs if name not in (FIELDS, FAIL)])
         return cls(rest, selection, "true" in words)
 
-    async def shape(self, request: Request, capability: Capability[Any], response: Response) -> Response:
+    async def shape(self, request: Request, question: Question[Any], response: Response) -> Response:
         """Return an answer in the requested shape; raises OptionError."""
         if response.status_code != 200 or (self.selection is None and not self.fails):
             return response
@@ -58,14 +58,14 @@ class Wanted:
             rule = f"must be left out where the answer is not {JSON}"
             raise OptionError(f"{FIELDS}, {FAIL}: {rule}, got {shown(response.media_type)}")
         content = bytes(response.body)
-        work = partial(self._shaped, capability, content)
+        work = partial(self._shaped, question, content)
         response.body, is_bad = await Service.of(request).run(work, len(content))
         response.headers["content-length"] = str(len(response.body))
         response.status_code = FAILED if is_bad else 200
         return response
 
-    def _shaped(self, capability: Capability[Any], content: bytes) -> tuple[bytes, bool]:
-        is_bad = self.fails and capability.exit_status(TypeAdapter(capability.answer).validate_json(content)) != 0
+    def _shaped(self, question: Question[Any], content: bytes) -> tuple[bytes, bool]:
+        is_bad = self.fails and question.exit_status(TypeAdapter(question.answer).validate_json(content)) != 0
         return content if self.selection is None else self.selection.write(content), is_bad
 
 
@@ -93,5 +93,5 @@ def plan_response(content: bytes, status: str | None, plan_format: str) -> Respo
 @cache
 def _links(status: str | None) -> str:
     """Return the links for a plan's status: the calls that prove it, or explain it."""
-    rows = ((each.path, each.link) for each in CAPABILITIES.values())
+    rows = ((each.path, each.link) for each in QUESTIONS.values())
     return ", ".join(f'<{path}>; rel="{link.rel}"' for path, link in rows if link and status in link.statuses)

@@ -18,7 +18,7 @@ from memplan.api.store.tables.events import StoredEvent
 from memplan.api.store.tables.jobs import NAME_CHARACTERS, JobQuery, matching
 from memplan.planner.errors import InputError
 from memplan.planner.model.rows import Value, WireValue
-from memplan.questions.capability import Answer, Seconds
+from memplan.questions.question import Answer, Seconds
 
 PATH = "/v1/jobs"
 JobQueryParameters = Annotated[JobQuery, Query()]

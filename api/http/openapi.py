@@ -19,21 +19,21 @@ from memplan.api.request_bodies import BYTES, FORM, JSON, PLAN, TABLES, TEXT, bo
 from memplan.api.requests import takes_list
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
-from memplan.questions import CAPABILITIES
-from memplan.questions.capability import Capability
-from memplan.questions.capability.selection import FIELDS, HELP
-from memplan.questions.capability.wire import request_model
+from memplan.questions import QUESTIONS
+from memplan.questions.question import Question
+from memplan.questions.question.selection import FIELDS, HELP
+from memplan.questions.question.wire import request_model
 
 NDJSON = "application/x-ndjson"
 _REF = "#/components/schemas/{model}"
-PROBLEM_EXAMPLE: dict[str, Any] = CAPABILITIES[PLAN].example["problem"]
+PROBLEM_EXAMPLE: dict[str, Any] = QUESTIONS[PLAN].example["problem"]
 _PLAN_EXAMPLE = {"status": "optimal", "peak": 602112, "placements": [{"id": "conv1", "pool": "default", "offset": 0}]}
 
 
-def _body_model(capability: Capability[Any]) -> type[BaseModel]:
-    """Return the model of a capability's body; for plans, with the HTTP options."""
-    model, shape = request_model(capability), body_shape(capability.name)
-    if shape.options is capability.options:
+def _body_model(question: Question[Any]) -> type[BaseModel]:
+    """Return the model of a question's body; for plans, with the HTTP options."""
+    model, shape = request_model(question), body_shape(question.name)
+    if shape.options is question.options:
         return model
     options: Any = (shape.options, shape.unsaid)
     return create_model(model.__name__, __base__=model, options=options)
@@ -79,33 +79,33 @@ def _body(content: dict[str, Any]) -> dict[str, Any]:
     return {"requestBody": {"required": True, "content": content}}
 
 
-def question_request(capability: Capability[Any]) -> dict[str, Any]:
-    """Describe the query and the body of a capability's call."""
-    shape = body_shape(capability.name)
+def question_request(question: Question[Any]) -> dict[str, Any]:
+    """Describe the query and the body of a question's call."""
+    shape = body_shape(question.name)
     options, reading = shape.options, shape.reading
     parameters = _parameters(options, "Where the body does not say it.")
     if reading is not None:
         fields = options.model_fields
         parameters += [each for each in _parameters(reading) if each["name"] not in fields]
-    files = [each for each in capability.inputs if each.from_file is not None]
+    files = [each for each in question.inputs if each.from_file is not None]
     parts = {each.name: {"type": "string", "format": "binary", "description": each.help} for each in files}
     content: dict[str, dict[str, Any]] = {
-        JSON: {"schema": _ref(_body_model(capability)), "example": capability.example},
-        BYTES: {"schema": {"type": "string", "format": "binary", "description": capability.inputs[0].help}},
+        JSON: {"schema": _ref(_body_model(question)), "example": question.example},
+        BYTES: {"schema": {"type": "string", "format": "binary", "description": question.inputs[0].help}},
         FORM: {"schema": {"type": "object", "properties": parts}},
     }
-    if capability.name == PLAN:
+    if question.name == PLAN:
         content |= {media: {"schema": {"type": "string"}} for media in TABLES}
-    page = {"x-view": capability.view, "x-link": capability.link}
+    page = {"x-view": question.view, "x-link": question.link}
     offered = {name: row._asdict() for name, row in page.items() if row is not None}
     return selectable({"parameters": parameters, **_body(content), **offered})
 
 
 def _job_request() -> dict[str, Any]:
-    described = question_request(CAPABILITIES[PLAN])
-    kind = {"type": "string", "enum": [*CAPABILITIES], "default": PLAN}
+    described = question_request(QUESTIONS[PLAN])
+    kind = {"type": "string", "enum": [*QUESTIONS], "default": PLAN}
     says = "The call that the job is for: its body is that of the call, with terms beside."
-    bodies = {"anyOf": [_ref(_body_model(capability)) for capability in CAPABILITIES.values()]}
+    bodies = {"anyOf": [_ref(_body_model(question)) for question in QUESTIONS.values()]}
     described["parameters"] = [
         *(each for each in described["parameters"] if each["name"] not in (FIELDS, FAIL, "name")),
         _parameter("kind", says, kind),
@@ -138,21 +138,21 @@ def _calls() -> dict[str, dict[str, Any]]:
     """Describe, by path and method, what is sent to calls that read their bodies themselves, and what they answer."""
     contents = {**_PLAN_ANSWER["content"], JSON: {"schema": {}}, TEXT: {"schema": {"type": "string"}}}
     result = {"description": "The answer of the call of the job's kind.", "content": contents}
-    questions = {capability.path: {"post": _question(capability)} for capability in CAPABILITIES.values()}
+    questions = {question.path: {"post": _question(question)} for question in QUESTIONS.values()}
     return questions | {
         "/v1/jobs": {"post": _job_request()},
         "/v1/jobs/{job_id}/plan": {"get": selectable({"responses": {"200": _PLAN_ANSWER}})},
         "/v1/jobs/{job_id}/result": {"get": selectable({"responses": {"200": result}})},
         "/v1/plans/{problem_hash}": {"get": selectable({})},
-        "/v1/batch": {"post": {"parameters": question_request(CAPABILITIES[PLAN])["parameters"]}},
+        "/v1/batch": {"post": {"parameters": question_request(QUESTIONS[PLAN])["parameters"]}},
     }
 
 
-def _question(capability: Capability[Any]) -> dict[str, Any]:
+def _question(question: Question[Any]) -> dict[str, Any]:
     answer = _PLAN_ANSWER
-    if capability.name != PLAN:
-        answer = {"description": "The answer.", "content": {JSON: {"schema": _ref(capability.answer)}}}
-    return {**question_request(capability), "responses": {"200": answer}}
+    if question.name != PLAN:
+        answer = {"description": "The answer.", "content": {JSON: {"schema": _ref(question.answer)}}}
+    return {**question_request(question), "responses": {"200": answer}}
 
 
 def describe(app: FastAPI) -> None:
@@ -168,8 +168,8 @@ def describe(app: FastAPI) -> None:
             for calls in (_calls(), described):
                 deep_dict_update(schema["paths"], calls)
             models: list[type[BaseModel]] = [Problem, Plan, ProblemDetails, JobChange]
-            for capability in CAPABILITIES.values():
-                models += [_body_model(capability), *capability.answers]
+            for question in QUESTIONS.values():
+                models += [_body_model(question), *question.answers]
             wanted: list[tuple[type[BaseModel], Literal["validation"]]] = [(one, "validation") for one in models]
             _, schemas = models_json_schema(wanted, ref_template=_REF, schema_generator=_Quiet)
             schema.setdefault("components", {}).setdefault("schemas", {}).update(schemas["$defs"])

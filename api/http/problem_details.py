@@ -27,7 +27,7 @@ from memplan.api.store.errors import StoreError
 from memplan.api.workers.task import LostWorkersError
 from memplan.planner.errors import FormatError, InputError, OptionError, TimeOverError, sentences_of_options, shown
 from memplan.planner.errors.did_you_mean import KNOWN_FIELDS, OtherWords, meant
-from memplan.questions import CAPABILITIES, former_names
+from memplan.questions import QUESTIONS, former_names
 from memplan.questions.reading import ReadOptions
 
 REFUSED = InputError, RefusalError, FaultError, StoreError, LostWorkersError
@@ -131,7 +131,7 @@ def refused(request: Request, error: Exception) -> Response:
 @cache
 def _names() -> frozenset[str]:
     """Return the names of all fields and options, which bound the values of a metric label."""
-    own = (each.options.model_fields for each in CAPABILITIES.values())
+    own = (each.options.model_fields for each in QUESTIONS.values())
     return frozenset(chain(ReadOptions.model_fields, *own, *KNOWN_FIELDS.values(), ("body", "file", "content-type")))
 
 

@@ -22,8 +22,8 @@ from memplan.planner.errors import OptionError, sentences_of_options, shown
 from memplan.planner.errors.did_you_mean import did_you_mean
 from memplan.planner.instance.canonical import problem_hash
 from memplan.planner.instance.compile import compile_problem
-from memplan.questions import CAPABILITIES
-from memplan.questions.inputs.question import Subject, subject_of
+from memplan.questions import QUESTIONS
+from memplan.questions.inputs.values import Subject, subject_of
 from memplan.questions.plan.reason import check_solver, refuse_own_planner
 
 
@@ -40,9 +40,9 @@ def read_new_job(media: str, query: str, body: bytes, settings: Settings, said: 
         if name in ("kind", "name") or name in Terms.model_fields:
             own[name] = value
     kind, own_name = own.pop("kind", PLAN), own.pop("name", None)
-    if kind not in CAPABILITIES:
-        names = ", ".join(CAPABILITIES)
-        raise OptionError(f"kind: must be one of {names}, got {shown(kind)}{did_you_mean(kind, CAPABILITIES)}")
+    if kind not in QUESTIONS:
+        names = ", ".join(QUESTIONS)
+        raise OptionError(f"kind: must be one of {names}, got {shown(kind)}{did_you_mean(kind, QUESTIONS)}")
     passed = own.keys() | {"kind"} | ({"name"} - body_shape(kind).known)  # where it is an option, it is the file's too
     head = head_of(media, urlencode([pair for pair in pairs if pair[0] not in passed]))
     asked = parse_request(kind, head, body)
@@ -72,9 +72,9 @@ def _subject_of(asked: ParsedRequest, body: bytes) -> Subject:
     if asked.is_foreign:
         name = next((file.name for file in asked.files.values()), None)
         return Subject(f"sha256:{sha256(body).hexdigest()}", name, 0)
-    question, capability = asked.question(), asked.capability
+    values, question = asked.input_values(), asked.question
     if asked.is_plain_plan:
-        problem, options = question["problem"], asked.options
+        problem, options = values["problem"], asked.options
         assert isinstance(options, Options)
         options.check()
         options.profile_of(problem)
@@ -82,9 +82,9 @@ def _subject_of(asked: ParsedRequest, body: bytes) -> Subject:
         check_solver(problem, instance, options.solver)
         return Subject(problem_hash(problem, instance), problem.name, len(problem.buffers))
     refuse_own_planner(getattr(asked.options, "solver", ""))
-    if capability.check is not None:
-        capability.check(question, asked.options)
-    return subject_of(capability.inputs, question)
+    if question.check is not None:
+        question.check(values, asked.options)
+    return subject_of(question.inputs, values)
 
 
 def _terms(asked: Mapping[str, str], inside: Mapping[str, Any]) -> Terms:

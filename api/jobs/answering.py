@@ -30,7 +30,7 @@ def do_job(control: TaskControl, job: Job, record: StoredPlan | None) -> WorkAns
     request = parse_request(job.kind, job.head, job.body)
     if not request.is_plain_plan:
         return answered_apart(request, control, len(job.body))
-    compiled, options = CompiledProblem.of(request.question()["problem"]), request.options
+    compiled, options = CompiledProblem.of(request.input_values()["problem"]), request.options
     assert isinstance(options, Options)
     is_usual = options.is_usual and options.profile_of(compiled.problem) is None
     cached = CachedPlan.read(record) if is_usual else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import ConfigDict
 
 from memplan.planner.systems import reference_planners
-from memplan.questions.capability import Answer
+from memplan.questions.question import Answer
 from memplan.solvers.portfolio.registry import EVERYTHING, SOLVERS
 from memplan.solvers.reference.table import PREFIX
 

@@ -1,4 +1,4 @@
-"""Answering of capabilities: each request waits for a slot, and a child process does the work."""
+"""Answering of questions: each request waits for a slot, and a child process does the work."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from memplan.api.store.job import WorkAnswer
 from memplan.api.workers.forked import run_forked
 from memplan.api.workers.task import LostWorkersError, Task
 from memplan.api.workers.workers import Workers
-from memplan.questions.capability import Control
+from memplan.questions.question import Control
 from memplan.solvers.search.control import Deadline
 
 _ANSWER_S = 0.25

@@ -31,7 +31,7 @@ from memplan.api.service.cache.plan_cache import PlanCache
 from memplan.api.workers.plan_search import PlanSearch
 from memplan.planner.model.plan import Plan, StopReason
 from memplan.planner.model.problem import Problem
-from memplan.questions.plan.plan import CAPABILITY as PLAN
+from memplan.questions.plan.plan import QUESTION as PLAN
 from memplan.questions.plan.reason import with_reason
 from memplan.solvers.portfolio.one_search import OneSearch
 from memplan.solvers.portfolio.options import SolveOptions

@@ -60,19 +60,19 @@ def _ended(line: CommandLine, done: Done, keep: Keep | None) -> Ended:
     for path, data in done.files.items():
         save(path, data.encode())
     if keep is not None and done.answer is not None:
-        keep(line, line.capability.answer.model_validate_json(done.answer))
+        keep(line, line.question.answer.model_validate_json(done.answer))
     say_wrong(line, done.wrong)
     return Ended(line, done.status, done.wrong)
 
 
 def _share(lines: Sequence[CommandLine], wants_answers: bool) -> Share:
-    return Share(lines[0].capability.name, [*map(_sent, lines)], os.environ.get(SETTING), wants_answers)
+    return Share(lines[0].question.name, [*map(_sent, lines)], os.environ.get(SETTING), wants_answers)
 
 
 def _sent(line: CommandLine) -> SentLine:
     """Return a line with its files; an unreadable one is reported as missing remotely."""
     files = dict[str, bytes]()
-    for path in (line.given.get(each.name) for each in line.capability.inputs if each.from_file is not None):
+    for path in (line.given.get(each.name) for each in line.question.inputs if each.from_file is not None):
         if path == STANDARD:
             raise OptionError("files: must be on a disk with --on, got - for standard input")
         if path is not None:

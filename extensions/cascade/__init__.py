@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING, Any
 from memplan.questions import Row, Search
 
 if TYPE_CHECKING:
-    from memplan.questions.capability import Capability
+    from memplan.questions.question import Question
 
 
-def _cascade() -> "Capability[Any]":
-    from memplan.extensions.cascade.cascade import CAPABILITY
+def _cascade() -> "Question[Any]":
+    from memplan.extensions.cascade.cascade import QUESTION
 
-    return CAPABILITY
+    return QUESTION
 
 
 CASCADE = Row(

@@ -13,8 +13,8 @@ from memplan.extensions.cascade.regions.regions import Cascade, CascadeRegion, S
 from memplan.planner.errors import OptionError
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
-from memplan.questions.capability import Answer, AnswerOfFile
 from memplan.questions.inputs import PlanAndProblem
+from memplan.questions.question import Answer, AnswerOfFile
 
 
 @dataclass(frozen=True)

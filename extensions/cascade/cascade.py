@@ -1,4 +1,4 @@
-"""The capability `cascade`: operations run in stripes, so that only edges of their tensors are kept."""
+"""The question `cascade`: operations run in stripes, so that only edges of their tensors are kept."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from memplan.extensions.networks.operations.graph import OperationGraph
 from memplan.extensions.networks.order.options import unaligned_graph
 from memplan.extensions.networks.order.room_inside import with_room_inside
 from memplan.planner.errors import OptionError, shown
-from memplan.questions.capability import Capability, ChartView, Control
+from memplan.questions.question import ChartView, Control, Question
 
 
 def latency_of_point(point: CascadePoint, target: Target | None) -> float | None:
@@ -198,7 +198,7 @@ def _example() -> dict[str, Any]:
     return {"graph": graph, "options": {"time_limit_s": 5, "input": "streamed", "macs": 1.1}}
 
 
-CAPABILITY = Capability(
+QUESTION = Question(
     cascade,
     inputs=(replace(GRAPH, from_file=unaligned_graph), replace(TARGET, help=_TARGET)),
     lines=lines,

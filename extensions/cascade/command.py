@@ -10,7 +10,7 @@ from memplan.api.cli.asking import Call, ask, end, read, show, write_beside
 from memplan.api.cli.flags import Flag, integer
 from memplan.api.cli.question_command import command_of
 from memplan.api.cli.streams import FOLDER, PAGE, write
-from memplan.extensions.cascade.cascade import CAPABILITY
+from memplan.extensions.cascade.cascade import QUESTION
 from memplan.extensions.networks.commands.order import load_writing, model_if_gained, refuse_no_model
 from memplan.planner.systems import systems
 
@@ -20,7 +20,7 @@ _PICTURE, _SCHEDULE = ".svg", ".schedule"
 
 
 @command_of(
-    CAPABILITY,
+    QUESTION,
     Flag("alignment", type=integer, metavar="SIZE", help=_ALIGNMENT),
     beside=(PAGE, _PICTURE, _SCHEDULE, FOLDER, *_MODELS),
     needs_plans=(PAGE, _PICTURE, _SCHEDULE, FOLDER, *_MODELS),
@@ -29,13 +29,13 @@ def cascade(line: CommandLine) -> int:
     """Answer; for a model that will be written, of its access maps."""
     load_writing(line.given)
     call = read(line)
-    graph, model = call.question["graph"], None
+    graph, model = call.values["graph"], None
     refuse_no_model(call)
     if call.has_output(*_MODELS):
         from memplan.extensions.cascade.writing import model_in_parts
 
         model = call.in_time(lambda: model_in_parts(call.reader, graph, call.options))
-        call.question = {"graph": model.access}
+        call.values = {"graph": model.access}
     answer = ask(call)
     show(call, answer)
     drawn = {PAGE: lambda _path: _page(call, answer), _PICTURE: lambda _path: _picture(answer)}

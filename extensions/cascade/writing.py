@@ -17,7 +17,7 @@ from memplan.planner.foreign import reading as importers
 from memplan.planner.foreign.arena import ModelArena, rules_of
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.systems import system_of, systems
-from memplan.questions.capability import CapabilityOptions
+from memplan.questions.question import QuestionOptions
 from memplan.questions.reading import Reader
 
 NOT_WRITTEN = "not written, as nothing is gained"
@@ -80,7 +80,7 @@ def rewritable(
     return model
 
 
-def model_in_parts(reader: Reader, graph: OperationGraph, options: CapabilityOptions) -> ModelInParts:
+def model_in_parts(reader: Reader, graph: OperationGraph, options: QuestionOptions) -> ModelInParts:
     """Return the model that was read in writable form; raises InputError if that is impossible."""
     assert isinstance(options, CascadeOptions)
     if reader.imported is None:

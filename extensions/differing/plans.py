@@ -16,7 +16,7 @@ from memplan.planner.model.buffer_table import I64, column
 from memplan.planner.model.plan import Others, Plan, with_problem
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.problem_fields import PEAK_THEN_COST, counts_cost
-from memplan.questions.capability import Control
+from memplan.questions.question import Control
 from memplan.solvers.formulation.costs import Costs
 from memplan.solvers.portfolio import registry
 from memplan.solvers.search.to_plan import gap_of

@@ -5,21 +5,21 @@ from typing import TYPE_CHECKING, Any
 from memplan.questions import Row
 
 if TYPE_CHECKING:
-    from memplan.questions.capability import Capability
+    from memplan.questions.question import Question
 
 _PANEL = "Files"
 
 
-def _compare() -> "Capability[Any]":
-    from memplan.extensions.files.compare.compare import CAPABILITY
+def _compare() -> "Question[Any]":
+    from memplan.extensions.files.compare.compare import QUESTION
 
-    return CAPABILITY
+    return QUESTION
 
 
-def _convert() -> "Capability[Any]":
-    from memplan.extensions.files.convert.convert import CAPABILITY
+def _convert() -> "Question[Any]":
+    from memplan.extensions.files.convert.convert import QUESTION
 
-    return CAPABILITY
+    return QUESTION
 
 
 COMPARE = Row(

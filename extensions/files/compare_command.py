@@ -8,10 +8,10 @@ from memplan.api.cli.flags import ON
 from memplan.api.cli.local.several_files import has_several, more, run_each
 from memplan.api.cli.question_command import command_of
 from memplan.api.cli.streams import STANDARD
-from memplan.extensions.files.compare.compare import CAPABILITY
+from memplan.extensions.files.compare.compare import QUESTION
 
 
-@command_of(CAPABILITY, more("Further models, compared each by itself into -o FOLDER/."), ON)
+@command_of(QUESTION, more("Further models, compared each by itself into -o FOLDER/."), ON)
 def compare(line: CommandLine) -> int:
     """Answer for one file, whose name is passed on, or for several."""
     if has_several(line):

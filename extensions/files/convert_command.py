@@ -10,7 +10,7 @@ from memplan.api.cli.flags import Flag
 from memplan.api.cli.question_command import command_of
 from memplan.api.cli.streams import STANDARD, refuse_unwritable, write
 from memplan.extensions.files.convert.answer import Converted, facts
-from memplan.extensions.files.convert.convert import CAPABILITY
+from memplan.extensions.files.convert.convert import QUESTION
 from memplan.extensions.files.convert.options import target_of_name
 from memplan.planner.errors import OptionError, shown
 
@@ -21,7 +21,7 @@ _OUTPUT = (
 )
 
 
-@command_of(CAPABILITY, Flag("output", "--output", "-o", metavar="FILE", help=_OUTPUT))
+@command_of(QUESTION, Flag("output", "--output", "-o", metavar="FILE", help=_OUTPUT))
 def convert(line: CommandLine) -> int:
     """Answer, and write the files of the form that is asked for."""
     call = read(line)

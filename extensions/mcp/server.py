@@ -21,10 +21,10 @@ from memplan.files import contents, named
 from memplan.planner import __version__
 from memplan.planner.errors import InputError, MemplanError, OptionError, ReaderFaultError, shown
 from memplan.planner.errors.did_you_mean import did_you_mean
-from memplan.questions import CAPABILITIES
-from memplan.questions.capability import Capability, Control
-from memplan.questions.capability.wire import read_body_options, request_model
-from memplan.questions.inputs.question import Input, Question, read_inputs
+from memplan.questions import QUESTIONS
+from memplan.questions.inputs.values import Input, InputValues, read_inputs
+from memplan.questions.question import Control, Question
+from memplan.questions.question.wire import read_body_options, request_model
 
 _INSTRUCTIONS = (
     "Plans memory: pools and offsets of buffers. An input is JSON, or the path of a local file. "
@@ -72,16 +72,16 @@ async def _listed(_context: Any, _page: Any) -> ListToolsResult:
     schema = Tool(
         name=_SCHEMA,
         description="The JSON Schema of the body of a question, with all that its inputs and options may have.",
-        input_schema={"type": "object", "properties": {"question": {"enum": list(CAPABILITIES)}}},
+        input_schema={"type": "object", "properties": {"question": {"enum": list(QUESTIONS)}}},
         annotations=ToolAnnotations(read_only_hint=True, open_world_hint=False),
     )
-    return ListToolsResult(tools=[*map(tool_of, CAPABILITIES.values()), schema])
+    return ListToolsResult(tools=[*map(tool_of, QUESTIONS.values()), schema])
 
 
-def schema_of(capability: Capability[Any]) -> dict[str, Any]:
+def schema_of(question: Question[Any]) -> dict[str, Any]:
     """Return the full schema of a question's body, in which files may be given by path."""
-    schema = request_model(capability).model_json_schema(schema_generator=QuietJsonSchema)
-    for each in capability.inputs:
+    schema = request_model(question).model_json_schema(schema_generator=QuietJsonSchema)
+    for each in question.inputs:
         if each.from_file is not None:
             path = {"type": "string", "description": f"The path of a file. {each.help}"}
             its = schema["properties"][each.name]
@@ -89,25 +89,25 @@ def schema_of(capability: Capability[Any]) -> dict[str, Any]:
     return schema
 
 
-def tool_of(capability: Capability[Any]) -> Tool:
+def tool_of(question: Question[Any]) -> Tool:
     """Return the tool for a question: its help with an example, and the names of inputs and options.
 
     Each conversation carries all tools, so that they are short.
     """
     inputs: dict[str, Any] = {}
-    for each in capability.inputs:
+    for each in question.inputs:
         kinds = ["string"] if each.takes_bytes else ["object", "array", "string", "number"]
         inputs[each.name] = {"type": kinds, "description": each.help}
-    its_options = ", ".join(capability.options.model_fields)
+    its_options = ", ".join(question.options.model_fields)
     inputs["options"] = {"type": "object", "description": f"{its_options}: see the tool {_SCHEMA}."}
-    exits = "".join(f"\n- {status}: {says}" for status, says in capability.exits.items())
-    names, body = {each.name for each in capability.inputs}, capability.example
-    body = body if names & body.keys() else {capability.inputs[0].name: body}
-    example = "" if any(each.takes_bytes for each in capability.inputs) else to_json(body).decode()
-    texts = capability.help, exits and f"`exit_status` of the answer:{exits}", example and f"Example: {example}"
+    exits = "".join(f"\n- {status}: {says}" for status, says in question.exits.items())
+    names, body = {each.name for each in question.inputs}, question.example
+    body = body if names & body.keys() else {question.inputs[0].name: body}
+    example = "" if any(each.takes_bytes for each in question.inputs) else to_json(body).decode()
+    texts = question.help, exits and f"`exit_status` of the answer:{exits}", example and f"Example: {example}"
     return Tool(
-        name=capability.name,
-        title=capability.summary,
+        name=question.name,
+        title=question.summary,
         description="\n\n".join(filter(None, texts)),
         input_schema={"type": "object", "properties": inputs},
         annotations=ToolAnnotations(read_only_hint=True, open_world_hint=False),
@@ -119,25 +119,25 @@ async def _called(folder: Path, _context: Any, asked: CallToolRequestParams) -> 
     try:
         if asked.name == _SCHEMA:
             name = (asked.arguments or {}).get("question")
-            if not isinstance(name, str) or name not in CAPABILITIES:
-                raise OptionError(f"question: must be one of {', '.join(CAPABILITIES)}, got {shown(name)}")
-            schema = schema_of(CAPABILITIES[name])
+            if not isinstance(name, str) or name not in QUESTIONS:
+                raise OptionError(f"question: must be one of {', '.join(QUESTIONS)}, got {shown(name)}")
+            schema = schema_of(QUESTIONS[name])
             return CallToolResult(content=[TextContent(text=to_json(schema).decode())], structured_content=schema)
-        if (capability := CAPABILITIES.get(asked.name)) is None:
-            raise OptionError(f"tool: there is no {shown(asked.name)}{did_you_mean(asked.name, CAPABILITIES)}")
-        answer = await _answer(capability, dict(asked.arguments or {}), folder)
+        if (question := QUESTIONS.get(asked.name)) is None:
+            raise OptionError(f"tool: there is no {shown(asked.name)}{did_you_mean(asked.name, QUESTIONS)}")
+        answer = await _answer(question, dict(asked.arguments or {}), folder)
     except (MemplanError, ReaderFaultError) as error:
         sentences = error.sentences if isinstance(error, InputError) else (str(error),)
         return CallToolResult(content=[TextContent(text=line) for line in sentences], is_error=True)
-    fields = {**from_json(capability.write(answer)), "exit_status": capability.exit_status(answer)}
-    return CallToolResult(content=[TextContent(text="\n".join(capability.lines(answer)))], structured_content=fields)
+    fields = {**from_json(question.write(answer)), "exit_status": question.exit_status(answer)}
+    return CallToolResult(content=[TextContent(text="\n".join(question.lines(answer)))], structured_content=fields)
 
 
-async def _answer(capability: Capability[Any], given: Mapping[str, Any], folder: Path) -> Any:
+async def _answer(question: Question[Any], given: Mapping[str, Any], folder: Path) -> Any:
     """Return the answer within the time limit, or else the last intermediate one; raises MemplanError."""
-    options, noted, cancelled = read_body_options(capability, given, {}), list[Any](), threading.Event()
+    options, noted, cancelled = read_body_options(question, given, {}), list[Any](), threading.Event()
     control = Control(options.due(), cancelled, note=noted.append)
-    work = lambda: capability.answered(_question(capability, given, folder), options, control)  # noqa: E731
+    work = lambda: question.answered(_question(question, given, folder), options, control)  # noqa: E731
     working = asyncio.create_task(asyncio.to_thread(work))
     try:
         await asyncio.wait((working,), timeout=None if options.counts_work else options.time_limit_s + _LATE_S)
@@ -146,23 +146,23 @@ async def _answer(capability: Capability[Any], given: Mapping[str, Any], folder:
         cancelled.set()
 
 
-def _question(capability: Capability[Any], given: Mapping[str, Any], folder: Path) -> Question:
+def _question(question: Question[Any], given: Mapping[str, Any], folder: Path) -> InputValues:
     """Read the inputs, JSON objects or files by path; raises InputError."""
-    names = [each.name for each in capability.inputs]
+    names = [each.name for each in question.inputs]
     if unknown := [name for name in given if name not in (*names, "options")]:
         raise InputError(*(f"{name}: is not a known field{did_you_mean(name, names)}" for name in unknown))
 
-    def read(each: Input[Any], value: Any, question: Question, reader: Any) -> Any:
+    def read(each: Input[Any], value: Any, values: InputValues, reader: Any) -> Any:
         if not isinstance(value, str) or each.from_file is None:
             return each.from_json(value)
         data, path = contents(value if value.lstrip()[:1] == "{" else _inside(folder, value))
         with named(path):
-            return each.from_file(reader, data, value, question)
+            return each.from_file(reader, data, value, values)
 
-    question = read_inputs(capability.inputs, given, read)
-    if breaks := lacking(capability, question):
+    values = read_inputs(question.inputs, given, read)
+    if breaks := lacking(question, values):
         raise InputError(*breaks)
-    return question
+    return values
 
 
 def _inside(folder: Path, name: str) -> str:

@@ -5,19 +5,19 @@ from typing import TYPE_CHECKING, Any
 from memplan.questions import Row, Search
 
 if TYPE_CHECKING:
-    from memplan.questions.capability import Capability
+    from memplan.questions.question import Question
 
 
-def _order() -> "Capability[Any]":
-    from memplan.extensions.networks.order.order import CAPABILITY
+def _order() -> "Question[Any]":
+    from memplan.extensions.networks.order.order import QUESTION
 
-    return CAPABILITY
+    return QUESTION
 
 
-def _liveness() -> "Capability[Any]":
-    from memplan.extensions.networks.liveness.liveness import CAPABILITY
+def _liveness() -> "Question[Any]":
+    from memplan.extensions.networks.liveness.liveness import QUESTION
 
-    return CAPABILITY
+    return QUESTION
 
 
 ORDER = Row(

@@ -23,7 +23,7 @@ from memplan.planner.model.finding import Finding
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.sizes import with_capacities
 from memplan.questions.inputs import PROBLEM, object_in
-from memplan.questions.inputs.question import Input, Question, Subject
+from memplan.questions.inputs.values import Input, InputValues, Subject
 from memplan.questions.reading import Reader
 
 
@@ -102,7 +102,7 @@ OPERATIONS = Input(
 )
 
 
-def _read_problem(reader: Reader, data: bytes, name: str, _question: Question) -> Problem:
+def _read_problem(reader: Reader, data: bytes, name: str, _question: InputValues) -> Problem:
     """Return the problem in a file; for a graph of operations, that of the given order."""
     if not is_graph(data):
         return reader.problem(data, name)
@@ -110,7 +110,7 @@ def _read_problem(reader: Reader, data: bytes, name: str, _question: Question) -
     return with_capacities(problem_of_graph(reader.own_graph), reader.options.capacity)
 
 
-def _graph_inside(reader: Reader, question: Question) -> OperationGraph | None:
+def _graph_inside(reader: Reader, values: InputValues) -> OperationGraph | None:
     """Return the graph of operations behind a problem, if it can run in other orders."""
     if reader.own_graph is not None or not isinstance(reader.imported, ImportedProgram):
         return None if reader.own_graph is None else cast(OperationGraph, reader.own_graph)

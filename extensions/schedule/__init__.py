@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING, Any
 from memplan.questions import Row
 
 if TYPE_CHECKING:
-    from memplan.questions.capability import Capability
+    from memplan.questions.question import Question
 
 
-def _schedule() -> "Capability[Any]":
-    from memplan.extensions.schedule.schedule import CAPABILITY
+def _schedule() -> "Question[Any]":
+    from memplan.extensions.schedule.schedule import QUESTION
 
-    return CAPABILITY
+    return QUESTION
 
 
 SCHEDULE = Row(

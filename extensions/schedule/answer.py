@@ -9,7 +9,7 @@ from pydantic import Field
 from memplan.extensions.cascade.regions.regions import CascadeRegion
 from memplan.extensions.cascade.timing.figures import Run
 from memplan.extensions.cascade.timing.target import Target
-from memplan.questions.capability import Answer, AnswerOfFile
+from memplan.questions.question import Answer, AnswerOfFile
 from memplan.solvers.search.to_plan import gap_of
 
 EPSILON = 1e-6

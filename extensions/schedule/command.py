@@ -6,10 +6,10 @@ from memplan.api.cli.advice import CommandLine
 from memplan.api.cli.asking import ask, end, read, show, write_beside
 from memplan.api.cli.question_command import command_of
 from memplan.api.cli.streams import PAGE
-from memplan.extensions.schedule.schedule import CAPABILITY
+from memplan.extensions.schedule.schedule import QUESTION
 
 
-@command_of(CAPABILITY, beside=(PAGE,))
+@command_of(QUESTION, beside=(PAGE,))
 def schedule(line: CommandLine) -> int:
     """Answer, and draw the page."""
     call = read(line)

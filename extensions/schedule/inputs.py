@@ -12,7 +12,7 @@ from memplan.planner.foreign import reading as importers
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.formats import memplan_json
 from memplan.questions.inputs import object_in
-from memplan.questions.inputs.question import Input, Question
+from memplan.questions.inputs.values import Input, InputValues
 from memplan.questions.reading import Reader
 
 
@@ -28,12 +28,12 @@ def _problem_of(value: object) -> OperationGraph:
     return graph_from(fields)
 
 
-def _problem_in(reader: Reader, data: bytes, name: str, question: Question) -> OperationGraph:
+def _problem_in(reader: Reader, data: bytes, name: str, values: InputValues) -> OperationGraph:
     if importers.detect(data, name) is None and formats.detect(data, name) == "json":
         fields = memplan_json.parse(data)
         if dory.nodes_of(fields) or not isinstance(fields, dict) or not fields.keys() & {"ops", "functions"}:
             return _problem_of(fields)
-    return unaligned_graph(reader, data, name, question)
+    return unaligned_graph(reader, data, name, values)
 
 
 PROBLEM = Input[OperationGraph](

@@ -1,4 +1,4 @@
-"""The capability `schedule`: which operations run together, in which tiles, and what stays in the fast memory."""
+"""The question `schedule`: which operations run together, in which tiles, and what stays in the fast memory."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from memplan.extensions.schedule.search.pads import renumbered
 from memplan.extensions.schedule.search.placement import misplaced, second_slots, slots_of
 from memplan.planner.errors import ProblemError, counted
 from memplan.planner.model.rows import Bytes
-from memplan.questions.capability import Capability, Control, SearchOptions
-from memplan.questions.inputs.question import Question
+from memplan.questions.inputs.values import InputValues
+from memplan.questions.question import Control, Question, SearchOptions
 
 _SHOWN = 40
 """The most steps in the lines for people."""
@@ -87,11 +87,11 @@ def lines(found: ScheduleAnswer) -> Iterator[str]:
         yield f"in {point.peak:,} bytes of fast memory: {sizes}"
 
 
-def _refuted(question: Question, found: ScheduleAnswer) -> str | None:
+def _refuted(values: InputValues, found: ScheduleAnswer) -> str | None:
     """Return what is wrong with a schedule that another program made."""
-    options: ScheduleOptions = question["options"]
-    machine = _machine(question.get("target"), options.fast_memory)
-    return schedule_refuted(question["problem"], machine, options.objective, found)
+    options: ScheduleOptions = values["options"]
+    machine = _machine(values.get("target"), options.fast_memory)
+    return schedule_refuted(values["problem"], machine, options.objective, found)
 
 
 def schedule_refuted(
@@ -150,7 +150,7 @@ def _example() -> dict[str, Any]:
     }
 
 
-CAPABILITY = Capability(
+QUESTION = Question(
     schedule,
     inputs=(PROBLEM, TARGET),
     lines=lines,

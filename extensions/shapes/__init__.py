@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING, Any
 from memplan.questions import Row
 
 if TYPE_CHECKING:
-    from memplan.questions.capability import Capability
+    from memplan.questions.question import Question
 
 
-def _shapes() -> "Capability[Any]":
-    from memplan.extensions.shapes.shapes import CAPABILITY
+def _shapes() -> "Question[Any]":
+    from memplan.extensions.shapes.shapes import QUESTION
 
-    return CAPABILITY
+    return QUESTION
 
 
 SHAPES = Row(

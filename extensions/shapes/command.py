@@ -8,14 +8,14 @@ from memplan.api.cli.advice import CommandLine
 from memplan.api.cli.asking import Call, ask, end, read, show, write_beside
 from memplan.api.cli.question_command import command_of
 from memplan.api.cli.streams import PAGE
-from memplan.extensions.shapes.shapes import CAPABILITY
+from memplan.extensions.shapes.shapes import QUESTION
 from memplan.planner.errors import OptionError
 
 SOURCES = {".c": "c", ".py": "python"}
 """The language of a source file with offsets, by its suffix."""
 
 
-@command_of(CAPABILITY, forms=SOURCES, beside=(PAGE,))
+@command_of(QUESTION, forms=SOURCES, beside=(PAGE,))
 def shapes(line: CommandLine) -> int:
     """Answer, also as source in the language of a file."""
     call = read(line)

@@ -12,7 +12,7 @@ from memplan.extensions.shapes.symbols.problem import SymbolicProblem, where
 from memplan.extensions.shapes.symbols.sized import Sized
 from memplan.extensions.shapes.symbols.space import Space, Values
 from memplan.planner.errors import Option, OptionError, counted, shown
-from memplan.questions.capability import Answer
+from memplan.questions.question import Answer
 
 MOST_SCANNED = 1_000_000
 """The most values tried one by one if the peak is not monotone in a symbol."""

@@ -14,7 +14,7 @@ from memplan.extensions.shapes.symbols.sized import compiled
 from memplan.extensions.shapes.symbols.space import Values
 from memplan.planner.errors import ProblemError
 from memplan.planner.model.rows import Value
-from memplan.questions.capability import Answer
+from memplan.questions.question import Answer
 
 Index = Annotated[int, Field(ge=0)]
 Terms = tuple[tuple[Index, Index], ...]

@@ -1,4 +1,4 @@
-"""The capability `shapes`: one plan for all values of the symbols of a problem's sizes."""
+"""The question `shapes`: one plan for all values of the symbols of a problem's sizes."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from memplan.extensions.shapes.verify_shapes import (
 )
 from memplan.planner.errors import InvalidPlanError, OptionError, counted
 from memplan.planner.model.rows import Bytes, Id
-from memplan.questions.capability import Answer, Capability, Control
-from memplan.questions.inputs.question import Question
+from memplan.questions.inputs.values import Question
+from memplan.questions.question import Answer, Control, Question
 
 CURVE_POINTS = 64
 """The most points in the curve of a symbol: 5 ms for 700 buffers."""
@@ -271,12 +271,12 @@ def _largest_of(name: str, forms: tuple[str, ...]) -> Iterator[str]:
         yield f"    and {counted(len(forms) - _ROWS, 'other')}"
 
 
-def _check(question: Question, options: ShapesOptions) -> None:
+def _check(values: InputValues, options: ShapesOptions) -> None:
     for name in ("within", "at"):
         if getattr(options, name) and not options.limits:
             raise OptionError(f"{name}: must be given with limits only")
-    problem = question["problem"]
-    if options.limits and "verify" in question:
+    problem = values["problem"]
+    if options.limits and "verify" in values:
         raise OptionError("limits: must not be given where offsets are checked")
     if options.limits and isinstance(problem, SymbolicProblem):
         check_limits(read_sizes(problem, options), options.within, options.at)
@@ -288,7 +288,7 @@ def _exit_status(found: ShapesAnswer) -> int:
     return 0 if found.limits is None or found.limits.some_value_fits else 1
 
 
-CAPABILITY = Capability(
+QUESTION = Question(
     shapes,
     inputs=(SYMBOLIC, OFFSETS),
     lines=lines,

@@ -1,4 +1,4 @@
-"""The input of capabilities about problems with expressions as sizes."""
+"""The input of questions about problems with expressions as sizes."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from memplan.planner.formats import memplan_json
 from memplan.planner.instance.compile import compile_problem
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import Name
-from memplan.questions.capability import ForeignOptions
 from memplan.questions.inputs import FILE, Base64, object_in, read_problem_field
-from memplan.questions.inputs.question import Input, Question, Subject
+from memplan.questions.inputs.values import Input, InputValues, Subject
+from memplan.questions.question import ForeignOptions
 from memplan.questions.reading import Reader
 
 _RANGE = re.compile(r"\s*(\S(?:.*\S)?)\s*=\s*(\d{1,18})\.\.(\d{1,18})?(?::(\d{1,18}))?\s*", re.ASCII)
@@ -94,7 +94,7 @@ def _plain(problem: Problem) -> SymbolicProblem:
     )
 
 
-def _read_file(_reader: Reader, data: bytes, name: str, _question: Question) -> SymbolicProblem | bytes:
+def _read_file(_reader: Reader, data: bytes, name: str, _question: InputValues) -> SymbolicProblem | bytes:
     if importers.detect(data, name) is not None:
         return data
     is_json = formats.detect(data, name) == "json"

@@ -20,9 +20,9 @@ from memplan.extensions.shapes.symbols.space import Values
 from memplan.planner.errors import PlanError, shown
 from memplan.planner.formats import memplan_json
 from memplan.planner.model.rows import Bytes, Name, Value
-from memplan.questions.capability import Answer
 from memplan.questions.inputs import object_in
-from memplan.questions.inputs.question import Input
+from memplan.questions.inputs.values import Input
+from memplan.questions.question import Answer
 
 _MOST = 20
 _Expression = Bytes | Annotated[str, Field(min_length=1, max_length=MOST_CHARACTERS)]

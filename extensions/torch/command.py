@@ -1,6 +1,6 @@
 """`memplan fits`: a step of torch, which a script describes or a snapshot records, or a graph of ggml, and a memory.
 
-No capability: it runs code of the caller's, which no service may.
+No question: it runs code of the caller's, which no service may.
 """
 
 from __future__ import annotations

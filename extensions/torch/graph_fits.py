@@ -9,7 +9,7 @@ from memplan.planner.errors import FormatError
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.foreign.reading import detect, read_model
 from memplan.planner.model.sizes import size_text
-from memplan.questions.capability import Answer
+from memplan.questions.question import Answer
 from memplan.questions.reading import validated
 from memplan.solvers.portfolio.solve import solve
 

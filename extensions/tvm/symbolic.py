@@ -18,7 +18,7 @@ from memplan.extensions.shapes.symbols.space import SymbolRange
 from memplan.extensions.tvm.places import ALIGNMENT, StoragePlaces, checked
 from memplan.extensions.tvm.tensors import AllocatedTensor, Bounds
 from memplan.planner.errors import InputError
-from memplan.questions.capability import Control
+from memplan.questions.question import Control
 
 MOST_PARTS = 2000
 """The most terms of an offset, written out."""

@@ -1,4 +1,4 @@
-"""Calls of all capabilities, drawn: inputs of every kind and size, and options from all that their schemas allow."""
+"""Calls of all questions, drawn: inputs of every kind and size, and options from all that their schemas allow."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from memplan.extensions.systems.tests import foreign_files
 from memplan.planner.errors import InputError
 from memplan.planner.formats import FORMATS
 from memplan.planner.model.problem import Problem
-from memplan.questions import CAPABILITIES
+from memplan.questions import QUESTIONS
 from memplan.solvers.portfolio.options import SolveOptions
 from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.search.control import Control
@@ -60,10 +60,10 @@ def drawn_call(
     limits: tuple[float, float] = (0.05, 3.0),
     name: str | None = None,
 ) -> tuple[str, bytes, float, str]:
-    """Return the name of a capability, a body for it, its limit in seconds, and in a few words what it is about."""
+    """Return the name of a question, a body for it, its limit in seconds, and in a few words what it is about."""
     count = round(math.exp(draw.uniform(math.log(fewest), math.log(most))))
     limit_s = round(math.exp(draw.uniform(*map(math.log, limits))), 3)
-    name = name or ("plan" if draw.random() < _PLANS else draw.choice(sorted(CAPABILITIES)))
+    name = name or ("plan" if draw.random() < _PLANS else draw.choice(sorted(QUESTIONS)))
     content, words = drawn_inputs(draw, name, count)
     its_own = content.pop("options", {})
     for _ in range(_TRIES):
@@ -77,14 +77,14 @@ def drawn_call(
 
 
 def example(name: str) -> Data:
-    """Return a body of a capability that is right, as an object of its inputs."""
-    content: Data = json.loads(json.dumps(CAPABILITIES[name].example))
-    inputs = CAPABILITIES[name].inputs
+    """Return a body of a question that is right, as an object of its inputs."""
+    content: Data = json.loads(json.dumps(QUESTIONS[name].example))
+    inputs = QUESTIONS[name].inputs
     return content if content.keys() & {each.name for each in inputs} else {inputs[0].name: content}
 
 
 def drawn_options(draw: random.Random, name: str) -> Data:
-    """Return some options of a capability with values that its schema allows; together they may not go."""
+    """Return some options of a question with values that its schema allows; together they may not go."""
     properties = _schema(name)["properties"]
     found = {}
     for option, schema in properties.items():
@@ -99,8 +99,8 @@ def _go_together(name: str, content: Data) -> bool:
     """Return True for options that can go with the inputs, as far as a request is looked at before it is answered."""
     try:
         asked = parse_request(name, head_of(JSON, ""), json.dumps(content).encode())
-        if asked.capability.check is not None and not asked.is_foreign:
-            asked.capability.check(asked.question(), asked.options)
+        if asked.question.check is not None and not asked.is_foreign:
+            asked.question.check(asked.input_values(), asked.options)
     except InputError:
         return False
     return True
@@ -108,7 +108,7 @@ def _go_together(name: str, content: Data) -> bool:
 
 @cache
 def _schema(name: str) -> Data:
-    return CAPABILITIES[name].options.model_json_schema()
+    return QUESTIONS[name].options.model_json_schema()
 
 
 def _value(draw: random.Random, option: str, schema: Data) -> Any:
@@ -140,8 +140,8 @@ def _bounds(schema: Data) -> Data:
 
 
 def drawn_inputs(draw: random.Random, name: str, count: int) -> tuple[Data, str]:
-    """Return inputs of a capability of about so many elements, and in a few words what they are."""
-    first = CAPABILITIES[name].inputs[0].name
+    """Return inputs of a question of about so many elements, and in a few words what they are."""
+    first = QUESTIONS[name].inputs[0].name
     if draw.random() < 0.1:
         return example(name), "its example"
     if name in _MADE:

@@ -13,7 +13,7 @@ from typing import Any
 from lab.support.heavy_bodies import bank, graph, problem
 from memplan.api.http.openapi import PROBLEM_EXAMPLE
 from memplan.planner.systems import file_readers
-from memplan.questions import CAPABILITIES
+from memplan.questions import QUESTIONS
 
 Drawn = tuple[str, bytes]
 """The method with the path, and the bytes of a request."""
@@ -113,7 +113,7 @@ def drawn_request(draw: random.Random, job_ids: Sequence[str]) -> Drawn:
 
 def _content(draw: random.Random) -> tuple[str, Any, str]:
     """Return a path, a right body for it, and its media type."""
-    name = draw.choice((*("plan",) * 6, "verify", *CAPABILITIES))
+    name = draw.choice((*("plan",) * 6, "verify", *QUESTIONS))
     if name == "plan":
         if draw.random() < 0.1:
             cells = ("".join(draw.choices('0123,,,\n"x-', k=40)) for _ in range(5))
@@ -124,7 +124,7 @@ def _content(draw: random.Random) -> tuple[str, Any, str]:
         placements = [{"id": f"conv{k + 1}", "pool": "default", "offset": at} for k, at in enumerate(offsets)]
         content = {"problem": _problem(draw), "plan": {"placements": placements}}
     else:
-        content = json.loads(json.dumps(CAPABILITIES[name].example))
+        content = json.loads(json.dumps(QUESTIONS[name].example))
         if "file" in content and draw.random() < 0.5:
             return f"/v1/{name}?time_limit_s=0.5", draw.randbytes(draw.randrange(200)), "application/octet-stream"
     content.setdefault("options", {})["time_limit_s"] = draw.choice((0.01, 0.05, 0.1, 0.3))

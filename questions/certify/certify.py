@@ -1,4 +1,4 @@
-"""The capability `certify`, which writes a proof of a plan that can be checked without memplan."""
+"""The question `certify`, which writes a proof of a plan that can be checked without memplan."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from memplan.planner.instance.audit import refuse_other_plan, verify
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import Id
-from memplan.questions.capability import AnswerOfFile, Capability, Control, PlanLink, SearchOptions, Seconds
 from memplan.questions.inputs import PLAN, PROBLEM
+from memplan.questions.question import AnswerOfFile, Control, PlanLink, Question, SearchOptions, Seconds
 from memplan.solvers.certificates.certify import TIME_LIMIT_S, Certificate, with_certificate
 from memplan.solvers.certificates.certify import certify as certificate_of
 from memplan.solvers.portfolio.solve import solve
@@ -109,7 +109,7 @@ def lines(found: CertificateAnswer) -> Iterator[str]:
     yield f"sha256 {found.sha256}, {len(found.text.encode()):,} bytes"
 
 
-CAPABILITY = Capability(
+QUESTION = Question(
     certify,
     inputs=(PROBLEM, replace(PLAN, required=False, help="A plan of it, JSON or CSV; without one, it is planned.")),
     lines=lines,

@@ -10,9 +10,9 @@ from pydantic import Field, ValidationError
 from memplan.planner.errors import FormatError, InputError, behind, sentences, shown
 from memplan.planner.foreign.arena import ModelArena, rules_of, scratch_flags
 from memplan.planner.model.finding import Finding
-from memplan.questions.capability import Answer
 from memplan.questions.check.pools import Failure
-from memplan.questions.inputs.question import Input, Question
+from memplan.questions.inputs.values import Input, InputValues
+from memplan.questions.question import Answer
 from memplan.questions.reading import Reader
 
 
@@ -66,13 +66,13 @@ def _read(value: Any) -> RuntimeArena:
         raise FormatError(*(behind("arena.", sentence) for sentence in sentences(error))) from error
 
 
-def _arena_inside(reader: Reader, question: Question) -> RuntimeArena | None:
+def _arena_inside(reader: Reader, values: InputValues) -> RuntimeArena | None:
     """Return the arena of a model as its file is; None if a plan is given for it."""
     imported = reader.imported
-    if imported is not None and imported.beside and imported.own_peak is not None and "plan" not in question:
+    if imported is not None and imported.beside and imported.own_peak is not None and "plan" not in values:
         head, tail = imported.own_peak, imported.beside
         return RuntimeArena(runtime="ExecuTorch", head=head, tail=tail, used=head + tail, least=head + tail)
-    if imported is None or "plan" in question or (rules := rules_of(reader.data)) is None:
+    if imported is None or "plan" in values or (rules := rules_of(reader.data)) is None:
         return None
     if reader.options.dims:
         what = "TFLite Micro's arena is not counted: the file keeps the sizes that it has"

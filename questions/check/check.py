@@ -1,4 +1,4 @@
-"""The capability `check`: whether a plan keeps budgets and baseline, and which buffers made a peak grow."""
+"""The question `check`: whether a plan keeps budgets and baseline, and which buffers made a peak grow."""
 
 from __future__ import annotations
 
@@ -16,13 +16,12 @@ from memplan.planner.model.problem import Problem, Profile
 from memplan.planner.model.rows import as_tuple
 from memplan.planner.verify.peak_growth import occupancies
 from memplan.planner.verify.verifier import verify
-from memplan.questions.capability import Answer, AnswerOfFile, Capability, Control, SearchOptions, silent
 from memplan.questions.check.arena import ARENA, RuntimeArena, failure_of_arena, failure_of_kernels
 from memplan.questions.check.budgets import Tolerance, plan_within, read_budgets
 from memplan.questions.check.difference import Difference, difference_of, lines_of_difference
 from memplan.questions.check.pools import CheckedPool, Failure, checked_pools, failures_of
 from memplan.questions.inputs import EXAMPLE, EXAMPLE_PLAN, PLAN, PROBLEM, PlanAndProblem
-from memplan.questions.inputs.question import Input, Question, plan_refuted
+from memplan.questions.inputs.values import Input, InputValues, plan_refuted
 from memplan.questions.plan.baseline import (
     Baseline,
     as_baseline,
@@ -34,6 +33,7 @@ from memplan.questions.plan.baseline import (
 )
 from memplan.questions.plan.plan import PlanOptions
 from memplan.questions.plan.plan import plan as make_plan
+from memplan.questions.question import Answer, AnswerOfFile, Control, Question, SearchOptions, silent
 from memplan.questions.reading import Reader
 
 _ROW_S, _DIFFERENT_ROW_S, _MOST_KEPT = 3e-5, 3e-4, 0.5
@@ -245,14 +245,14 @@ _BASELINE = Input(
     lambda value: read_baseline_field(value, "baseline"),
     Baseline.as_json,
     "Compare with this baseline: a plan, or a file that --save-baseline wrote.",
-    from_file=lambda _, data, name, question: read_baseline_parts(data, name, question.get("baseline_problem")),
+    from_file=lambda _, data, name, values: read_baseline_parts(data, name, values.get("baseline_problem")),
     required=False,
     named_by_flag=True,
     reads_last=True,
 )
 
 
-def _read_problem(reader: Reader, data: bytes, name: str, _question: Question) -> Problem | None:
+def _read_problem(reader: Reader, data: bytes, name: str, _question: InputValues) -> Problem | None:
     """Return the problem in a file; a plan in it is read separately."""
     if (planned := planned_in(data)) is None:
         return reader.problem(data, name)
@@ -263,14 +263,14 @@ def _read_problem(reader: Reader, data: bytes, name: str, _question: Question) -
 _BEFORE = {"placements": [row | {"offset": 64 - row["offset"]} for row in EXAMPLE_PLAN["placements"]]}
 
 
-def _refuted(question: Question, answer: Check) -> str | None:
+def _refuted(values: InputValues, answer: Check) -> str | None:
     """Return the violations of an answer's plan, in the pools that the budgets name."""
-    problem = question.get("problem")
-    pooled = read_budgets(question["options"].budgets, problem)[0] if isinstance(problem, Problem) else None
-    return plan_refuted({**question, "problem": pooled}, answer)
+    problem = values.get("problem")
+    pooled = read_budgets(values["options"].budgets, problem)[0] if isinstance(problem, Problem) else None
+    return plan_refuted({**values, "problem": pooled}, answer)
 
 
-CAPABILITY = Capability(
+QUESTION = Question(
     check,
     refutes=_refuted,
     inputs=(

@@ -15,9 +15,9 @@ from memplan.planner.model.rows import Id
 from memplan.planner.verify.peak_growth import Cause, growths
 from memplan.planner.verify.placed import PlacedBuffers
 from memplan.planner.verify.tie_rules import most_used
-from memplan.questions.capability import Answer
 from memplan.questions.check.moves import MoveReasons, Reason
 from memplan.questions.plan.baseline import Baseline
+from memplan.questions.question import Answer
 
 MOST_LINES = 50
 """The most moves listed for people; JSON has all."""

@@ -9,9 +9,9 @@ from memplan.planner.errors import counted, shown
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.peak_growth import Cause, LiveSet, Occupancy, growths
-from memplan.questions.capability import Answer
 from memplan.questions.check.budgets import Tolerance
 from memplan.questions.plan.baseline import Baseline
+from memplan.questions.question import Answer
 
 Rule = Literal["unread", "no-plan", "over-budget", "unknown-arena", "grown", "moved"]
 RULES: Mapping[Rule, str] = {

@@ -1,4 +1,4 @@
-"""The capability `explain`: why a problem does not fit or has its peak, and which changes would help."""
+"""The question `explain`: why a problem does not fit or has its peak, and which changes would help."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from memplan.planner.model.rows import MAX_BYTES
 from memplan.planner.verify.placed import PlacedBuffers
 from memplan.planner.verify.places import places
 from memplan.questions import search
-from memplan.questions.capability import AnswerOfFile, Capability, Control, PlanLink, silent
 from memplan.questions.explain.lines import lines_of_reason, lines_of_repairs, lines_of_worth
 from memplan.questions.explain.reasons.reasoning import reason_of
 from memplan.questions.explain.repairs.repair import repairs_of
 from memplan.questions.explain.values import ExplainOptions, Repairs, WhatIf
 from memplan.questions.explain.what_if import what_if
 from memplan.questions.inputs import EXAMPLE
-from memplan.questions.inputs.question import Input
+from memplan.questions.inputs.values import Input
+from memplan.questions.question import AnswerOfFile, Control, PlanLink, Question, silent
 from memplan.questions.verify.peaks import PoolPeak, pool_peaks
 from memplan.solvers.portfolio.solve import solve
 
@@ -184,7 +184,7 @@ def _is_repaired(found: ExplainAnswer) -> bool:
     return repairs is not None and bool(repairs.repairs or (repairs.of_operations and repairs.of_operations.repairs))
 
 
-CAPABILITY = Capability(
+QUESTION = Question(
     explain,
     inputs=(
         _INPUTS["problem-or-graph"],

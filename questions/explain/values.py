@@ -10,8 +10,8 @@ from pydantic import BeforeValidator, Field
 from memplan.planner.model.plan import Ids, Plan, RuleMember
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import MAX_BYTES, Id, PlanValue, as_tuple
-from memplan.questions.capability import SearchOptions, Seconds
 from memplan.questions.plan.reason import REASON_S
+from memplan.questions.question import SearchOptions, Seconds
 
 OrderChange = Literal["none", "reorder", "recompute", "cascade"]
 ChangeKind = Literal["in-place", "unpin", "alignment", "earlier-end", "later-start", "pool", "spill"]

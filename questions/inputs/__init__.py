@@ -1,4 +1,4 @@
-"""The inputs of capabilities: how each is read from JSON and files, and written for a service."""
+"""The inputs of questions: how each is read from JSON and files, and written for a service."""
 
 import binascii
 from base64 import b64decode, b64encode
@@ -16,7 +16,7 @@ from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import WireValue
 from memplan.questions.inputs.extent import MOST_EXPANDED, check_expanded, extent_of
-from memplan.questions.inputs.question import Input, Subject
+from memplan.questions.inputs.values import Input, Subject
 from memplan.questions.reading import ReadOptions
 
 T = TypeVar("T")

@@ -11,7 +11,7 @@ from memplan.planner.formats import memplan_json
 from memplan.planner.model.plan import Heaps, Others, Plan
 from memplan.planner.model.problem import Problem, with_fields
 from memplan.planner.model.sizes import gap_text, size_text
-from memplan.questions.inputs.question import Question, plan_refuted
+from memplan.questions.inputs.values import InputValues, plan_refuted
 from memplan.questions.plan.objects import ObjectsAnswer, objects_lines, objects_refuted
 
 
@@ -53,11 +53,11 @@ def write(answer: Plan | ObjectsAnswer) -> bytes:
     return write_plan(answer) if isinstance(answer, Plan) else to_json(answer) + b"\n"
 
 
-def refuted(question: Question, answer: Plan | ObjectsAnswer) -> str | None:
+def refuted(values: InputValues, answer: Plan | ObjectsAnswer) -> str | None:
     """Return why an answer is wrong for a question, or None."""
     if isinstance(answer, ObjectsAnswer):
-        return objects_refuted(question["problem"], answer)
-    return plan_refuted({"problem": problem_in_heaps(question["problem"], answer)}, answer)
+        return objects_refuted(values["problem"], answer)
+    return plan_refuted({"problem": problem_in_heaps(values["problem"], answer)}, answer)
 
 
 def lines(answer: Plan | ObjectsAnswer) -> Iterator[str]:

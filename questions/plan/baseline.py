@@ -19,7 +19,7 @@ from memplan.planner.model.problem import Problem
 from memplan.planner.verify.peak_growth import Occupancy, occupancies
 from memplan.planner.verify.verifier import verify
 from memplan.questions.inputs import PROBLEM, object_in, plan_json, problem_json, read_plan_field, read_problem_field
-from memplan.questions.inputs.question import Input
+from memplan.questions.inputs.values import Input
 from memplan.questions.reading import Reader, ReadOptions
 from memplan.questions.reading.plan_files import without_pins
 

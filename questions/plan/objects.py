@@ -13,9 +13,9 @@ from memplan.planner.model.problem import Problem
 from memplan.planner.model.sizes import gap_text, size_text
 from memplan.planner.verify.shared_objects import violations
 from memplan.questions import search
-from memplan.questions.capability import AnswerOfFile, Control
 from memplan.questions.inputs import object_in, problem_json, problem_subject, read_problem_field
-from memplan.questions.inputs.question import Input, Question, Subject
+from memplan.questions.inputs.values import Input, InputValues, Subject
+from memplan.questions.question import AnswerOfFile, Control
 from memplan.questions.reading import Reader, ReadOptions
 
 _SWEEP = 0.6
@@ -109,7 +109,7 @@ def read_problem_or_objects(value: object) -> ObjectsProblem | Problem:
     return ObjectsProblem.model_validate(content) if content.get("kind") == "objects" else read_problem_field(content)
 
 
-def _read_file(reader: Reader, data: bytes, name: str, _question: Question) -> ObjectsProblem | Problem:
+def _read_file(reader: Reader, data: bytes, name: str, _question: InputValues) -> ObjectsProblem | Problem:
     if b'"objects"' in data and memplan_json.recognises(data):
         with contextlib.suppress(FormatError):
             content = memplan_json.parse(data)

@@ -1,4 +1,4 @@
-"""The capability `plan`: a pool and an offset for every buffer, with a proof or an honest gap."""
+"""The question `plan`: a pool and an offset for every buffer, with a proof or an honest gap."""
 
 import re
 from collections.abc import Mapping
@@ -13,11 +13,11 @@ from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.sizes import Size, gap_text, refuse
 from memplan.questions import search
-from memplan.questions.capability import Capability, Control, SearchOptions
 from memplan.questions.inputs import PLAN, read_plan_field
 from memplan.questions.plan.answers import PLAN_EXITS, lines, plan_status, refuted, write
 from memplan.questions.plan.objects import PROBLEM_OR_OBJECTS, ObjectsAnswer, share_objects
 from memplan.questions.plan.reason import REASON_S, refuse_own_planner, with_reason
+from memplan.questions.question import Control, Question, SearchOptions
 from memplan.solvers.portfolio.options import MAX_TIME_LIMIT_S, SolveOptions
 from memplan.solvers.portfolio.solve import searched
 from memplan.solvers.search.control import silent
@@ -175,7 +175,7 @@ _BUFFERS = [
     {"id": "conv1", "size": 401408, "start": 0, "end": 3},
     {"id": "conv2", "size": 200704, "start": 2, "end": 5},
 ]
-CAPABILITY: Capability[Any] = Capability(
+QUESTION: Question[Any] = Question(
     plan,
     inputs=(PROBLEM_OR_OBJECTS, KEEP),
     lines=lines,

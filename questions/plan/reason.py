@@ -9,8 +9,8 @@ from pydantic_core import to_jsonable_python
 from memplan.planner.errors import OptionError, shown
 from memplan.planner.model.plan import Plan, with_problem
 from memplan.planner.model.problem import Problem
-from memplan.questions import questions
-from memplan.questions.capability import Control
+from memplan.questions import question_rows
+from memplan.questions.question import Control
 from memplan.solvers.reference import table
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def with_reason(
     limit_s = reason_s if running.counted_s is not None else min(reason_s, running.left_s)
     if plan.status != "infeasible" or running.cancelled.is_set() or limit_s < LEAST_REASON_S:
         return plan
-    if "explain" not in questions():
+    if "explain" not in question_rows():
         return plan  # with the search's findings
     from memplan.questions.explain.reasons.reasoning import reason_of
 

@@ -224,9 +224,9 @@ class Reader:
         rule = "plan: must be a file of its own, or be inside the file of the problem, which has no offsets"
         raise FormatError(f"{rule}{note}: `memplan plan --output plan.json` makes one")
 
-    def settled(self, question: Mapping[str, Any]) -> Mapping[str, Any]:
+    def settled(self, values: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return the inputs of a question, with the plan's own problem if the plan has it."""
-        return question if self.problem_of_plan is None else {**question, "problem": self.problem_of_plan}
+        return values if self.problem_of_plan is None else {**values, "problem": self.problem_of_plan}
 
 
 def with_reading(answer: A, reader: Reader) -> A:

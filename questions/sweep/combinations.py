@@ -1,4 +1,4 @@
-"""The capability `sweep`: costs and peaks for combinations of pool sizes, alignments and changes."""
+"""The question `sweep`: costs and peaks for combinations of pool sizes, alignments and changes."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from memplan.planner.model.plan import Plan, PoolUse, Status, StopReason
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import MAX_BYTES, Alignment, Bytes, Name, WireValue, as_tuple
 from memplan.planner.model.sizes import parse_size, refuse, size_text
-from memplan.questions.capability import (
+from memplan.questions.inputs import EXAMPLE, PLAN, PROBLEM, read_plan_field
+from memplan.questions.inputs.extent import Extent
+from memplan.questions.inputs.values import Input, InputValues
+from memplan.questions.plan.plan import PlanOptions, plan
+from memplan.questions.question import (
     Answer,
     AnswerOfFile,
-    Capability,
     ChartView,
     Control,
+    Question,
     SearchOptions,
     Seconds,
     silent,
 )
-from memplan.questions.inputs import EXAMPLE, PLAN, PROBLEM, read_plan_field
-from memplan.questions.inputs.extent import Extent
-from memplan.questions.inputs.question import Input, Question
-from memplan.questions.plan.plan import PlanOptions, plan
 from memplan.questions.reading.adapting import aligned
 from memplan.questions.sweep.grid import (
     CHANGES,
@@ -279,12 +279,12 @@ def _cells(points: Sequence[SweepRow]) -> Iterator[list[str]]:
         ]
 
 
-def _check(question: Question, options: SweepOptions) -> None:
+def _check(values: InputValues, options: SweepOptions) -> None:
     """Refuse too many combinations, unknown names, and an invalid first combination; raises InputError."""
-    changes = question.get("changes", ())
-    _count(question.get("sizes", {}), changes, options)
-    refuse_unknown(question["problem"], [change for axis in changes for change in axis])
-    with_changes(question["problem"], [axis[0] for axis in changes])
+    changes = values.get("changes", ())
+    _count(values.get("sizes", {}), changes, options)
+    refuse_unknown(values["problem"], [change for axis in changes for change in axis])
+    with_changes(values["problem"], [axis[0] for axis in changes])
 
 
 def _in_line(name: str) -> str:
@@ -315,14 +315,14 @@ def _sizes_json(sizes: SizesOf) -> dict[str, Any]:
     }
 
 
-def read_sizes(texts: tuple[str, ...], question: Question) -> SizesOf:
+def read_sizes(texts: tuple[str, ...], values: InputValues) -> SizesOf:
     """Read `NAME=FROM:TO:STEP` for each pool; TO is included if a step reaches it. Raises OptionError.
 
     The name may be left out where there is one pool.
     """
     sizes: dict[str, range] = {}
     for text in texts:
-        name, its = _pool_and_sizes(text, [pool.name for pool in question["problem"].pools])
+        name, its = _pool_and_sizes(text, [pool.name for pool in values["problem"].pools])
         if name in sizes:
             raise OptionError(f"size: must be given once for each pool, got {shown(name)} again")
         sizes[name] = its
@@ -388,7 +388,7 @@ START = replace(
     named_by_flag=True,
 )
 _POOLS = [{"name": "sram", "size": 64}, {"name": "dram", "cost": 1}]
-CAPABILITY = Capability(
+QUESTION = Question(
     sweep,
     inputs=(PROBLEM, SIZES, CHANGES, START),
     lines=lines,

@@ -17,7 +17,7 @@ from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem, with_fields
 from memplan.planner.model.rows import Buffer, Id, Name, WireValue, as_tuple
 from memplan.questions.inputs.extent import Extent
-from memplan.questions.inputs.question import Input
+from memplan.questions.inputs.values import Input
 
 MOST_SIZES = 1000
 """The most combinations of sizes in a sweep."""

@@ -12,8 +12,8 @@ from memplan.planner.errors import OptionError, PlanError, behind, sentences
 from memplan.planner.formats.memplan_json import write_plan
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
-from memplan.questions.capability import Answer, Control
 from memplan.questions.plan.reason import with_reason
+from memplan.questions.question import Answer, Control
 from memplan.solvers.portfolio.options import MAX_TIME_LIMIT_S, SolveOptions
 from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.search.control import Deadline

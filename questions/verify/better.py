@@ -14,8 +14,8 @@ from memplan.planner.model.problem import Problem
 from memplan.planner.model.sizes import gap_text
 from memplan.planner.verify.placed import PlacedBuffers
 from memplan.planner.verify.tie_rules import most_used
-from memplan.questions.capability import Answer
 from memplan.questions.plan.replanning.replan import replan
+from memplan.questions.question import Answer
 from memplan.solvers.portfolio.options import DEFAULT_TIME_LIMIT_S
 from memplan.solvers.search.control import Control
 

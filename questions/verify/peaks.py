@@ -17,7 +17,7 @@ from memplan.planner.model.rows import Id
 from memplan.planner.model.sizes import gap_text, size_text
 from memplan.planner.verify.placed import PlacedBuffers
 from memplan.planner.verify.places import LowestPlaces
-from memplan.questions.capability import Answer
+from memplan.questions.question import Answer
 from memplan.solvers.certificates.goals import kind_of
 from memplan.solvers.search.to_plan import gap_of
 

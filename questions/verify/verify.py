@@ -1,4 +1,4 @@
-"""The capability `verify`: the violations of a plan, what decides its peaks, and what was not checked."""
+"""The question `verify`: the violations of a plan, what decides its peaks, and what was not checked."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from memplan.planner.model.problem import Problem
 from memplan.planner.verify.placed import PlacedBuffers
 from memplan.planner.verify.places import MOST_PAIRS, places
 from memplan.planner.verify.violation import Violation
-from memplan.questions.capability import Answer, AnswerOfFile, Capability, CapabilityOptions, Control
 from memplan.questions.inputs import EXAMPLE, EXAMPLE_PLAN, PLAN, PROBLEM
-from memplan.questions.inputs.question import Input, Question
+from memplan.questions.inputs.values import Input, InputValues
 from memplan.questions.plan.answers import problem_in_heaps
+from memplan.questions.question import Answer, AnswerOfFile, Control, Question, QuestionOptions
 from memplan.questions.reading import Reader
 from memplan.questions.verify.again import Again, lines_of_again, solved_again
 from memplan.questions.verify.better import BesideBest, beside_best, lines_beside_best
@@ -53,7 +53,7 @@ class BufferPlaces(Answer):
     over: tuple[int, ...]
 
 
-class VerifyOptions(CapabilityOptions):
+class VerifyOptions(QuestionOptions):
     """Options of a verification."""
 
     places: bool = Field(False, description="Also report how low each buffer could lie while all others stay in place.")
@@ -236,7 +236,7 @@ def _certificate_in(value: object) -> ProofText:
     return ProofText(value)
 
 
-def _certificate_file(reader: Reader, data: bytes, _name: str, _question: Question) -> ProofText:
+def _certificate_file(reader: Reader, data: bytes, _name: str, _question: InputValues) -> ProofText:
     """Return a certificate together with the file of its problem, unless that is a model."""
     is_plain = reader.imported is None
     try:
@@ -270,11 +270,11 @@ def _exit_status(found: Verdict) -> int:
 
 
 _OF_AGAIN = {"bytes": 0, "peak": 4, "nothing": 5}
-CAPABILITY = Capability(
+QUESTION = Question(
     verify,
     inputs=(
         replace(PROBLEM, help="A problem; a model, dump or table with a plan inside; or -.", metavar="PROBLEM|MODEL"),
-        replace(PLAN, absent=lambda reader, question: reader.plan_inside(question["problem"])),
+        replace(PLAN, absent=lambda reader, values: reader.plan_inside(values["problem"])),
         CERTIFICATE,
     ),
     lines=lines,

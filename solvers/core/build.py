@@ -1,4 +1,4 @@
-"""Compile the core and what capabilities and distributions add to it: `python -m memplan.solvers.core.build [PACKAGE]`.
+"""Compile the core and what questions and distributions add to it: `python -m memplan.solvers.core.build [PACKAGE]`.
 
 Each folder `core` with C++ in it becomes one shared library, in its own folder `built`, and each source an object in
 `built/objects`; what has not changed stays. Without PACKAGE these are memplan and the distributions of its checkout.

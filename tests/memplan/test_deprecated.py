@@ -10,7 +10,7 @@ import pytest
 from pydantic import Field
 
 from memplan.api.cli.flags import options_given
-from memplan.questions.capability import CapabilityOptions
+from memplan.questions.question import QuestionOptions
 from memplan.questions.reading import validated
 
 ROOT = Path(__file__).parents[2]
@@ -21,7 +21,7 @@ MARK = (
 )
 
 
-class Options(CapabilityOptions):
+class Options(QuestionOptions):
     """Options of which one is deprecated."""
 
     limit: int = Field(3, deprecated=INSTEAD)

@@ -15,7 +15,7 @@ import pytest
 
 import memplan
 from memplan import Buffer, FileError, InputError, OptionError, Pool, Problem, solve
-from memplan.questions import CAPABILITIES, questions
+from memplan.questions import QUESTIONS, question_rows
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES, MODEL = ROOT / "examples", ROOT / "tests" / "models" / "view.tflite"
@@ -35,9 +35,9 @@ SUBJECTS: dict[str, list[Any]] = {
 
 
 def test_it_offers_all_questions_and_no_other_names() -> None:
-    offered = {*questions(), "Buffer", "Plan", "Pool", "Problem", "solve", "read_problem", "write_plan"}
+    offered = {*question_rows(), "Buffer", "Plan", "Pool", "Problem", "solve", "read_problem", "write_plan"}
     assert offered <= {*memplan.__all__}
-    assert {f"{name.capitalize()}Options" for name in questions()} <= offered | {*memplan.__all__}
+    assert {f"{name.capitalize()}Options" for name in question_rows()} <= offered | {*memplan.__all__}
     assert {*memplan.__all__} <= {*dir(memplan)}
     with pytest.raises(AttributeError, match="module 'memplan' has no attribute 'planned'"):
         memplan.planned  # type: ignore[attr-defined]  # noqa: B018
@@ -77,20 +77,20 @@ def test_solve_has_a_signature_of_its_own() -> None:
     assert {"time_limit_s", "solver", "accept", "seed", "control"} <= parameters.keys()
 
 
-@pytest.mark.parametrize("name", questions())
+@pytest.mark.parametrize("name", question_rows())
 def test_each_question_takes_paths_and_objects_and_its_options_by_name_or_in_one_value(name: str) -> None:
     ask, options = getattr(memplan, name), getattr(memplan, f"{name.capitalize()}Options")
     fields = {"time_limit_s": 2.0, **({"to": "c"} if name == "convert" else {})}
     for given in (fields, {"options": options(**fields)}, {"options": fields}, {**fields, "options": options()}):
         answer = ask(*SUBJECTS[name], **given)
-        assert isinstance(answer, CAPABILITIES[name].answers), name
+        assert isinstance(answer, QUESTIONS[name].answers), name
 
 
-@pytest.mark.parametrize("name", ["solve", *questions()])
+@pytest.mark.parametrize("name", ["solve", *question_rows()])
 def test_help_names_each_option_with_its_default_and_nothing_of_what_runs_inside(name: str) -> None:
     text, signature = str(inspect.getdoc(getattr(memplan, name))), inspect.signature(getattr(memplan, name))
     assert not {"Deadline", "array", "Event", "object at"} & set(re.findall(r"\w+(?: at)?", str(signature)))
-    fields = {} if name == "solve" else CAPABILITIES[name].options.model_fields
+    fields = {} if name == "solve" else QUESTIONS[name].options.model_fields
     assert all(f"\n    {field}: {about.description}" in text for field, about in fields.items())
     assert not {"FieldInfo", "Validator", "Annotated"} & set(re.findall(r"\w+", text))
     assert fields.keys() <= signature.parameters.keys()

@@ -130,7 +130,7 @@ def test_every_pod_is_fenced_and_needs_no_rights() -> None:
         rights = container(found)["securityContext"]
         assert rights["readOnlyRootFilesystem"]
         assert not rights["allowPrivilegeEscalation"]
-        assert rights["capabilities"] == {"drop": ["ALL"]}
+        assert rights["questions"] == {"drop": ["ALL"]}
         assert "memory" in container(found)["resources"]["limits"]
 
 

@@ -145,7 +145,7 @@ def test_sources_that_pages_name_exist() -> None:
         (page, file)
         for page in pages
         for file in re.findall(
-            r"`((?:api|capabilities|checkers|lab|planner|solvers|systems|tests)/[\w/]+\.(?:py|c|js))\b",
+            r"`((?:api|questions|checkers|lab|planner|solvers|systems|tests)/[\w/]+\.(?:py|c|js))\b",
             (ROOT / page).read_text(encoding="utf-8"),
         )
         if not re.search("NAME|KIND", file)

@@ -1,4 +1,4 @@
-"""The contract of capabilities and entrances: the same question has the same options and gets the same bytes."""
+"""The contract of questions and entrances: the same question has the same options and gets the same bytes."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from memplan.api.cli.flag_names import as_flag, spelled
 from memplan.api.cli.main import main
 from memplan.api.settings import Settings
 from memplan.planner.errors import Option, OptionError
-from memplan.questions import CAPABILITIES
-from memplan.questions.capability import Capability, Control
-from memplan.questions.capability.wire import read_body_options, read_question
+from memplan.questions import QUESTIONS
+from memplan.questions.question import Control, Question
+from memplan.questions.question.wire import read_body_options, read_question
 from tests.support.server import Running, running
 
 Captured = pytest.CaptureFixture[str]
@@ -34,12 +34,12 @@ def server() -> Iterator[Running]:
         yield found
 
 
-def body_of(capability: Capability[Any]) -> dict[str, Any]:
-    """Return the example request of a capability, changed so that nothing depends on clocks."""
-    options = dict(capability.example.get("options", {})) | {"time_limit_s": 5}
-    if "deterministic" in capability.options.model_fields:
+def body_of(question: Question[Any]) -> dict[str, Any]:
+    """Return the example request of a question, changed so that nothing depends on clocks."""
+    options = dict(question.example.get("options", {})) | {"time_limit_s": 5}
+    if "deterministic" in question.options.model_fields:
         options["deterministic"] = True
-    return {**capability.example, "options": options}
+    return {**question.example, "options": options}
 
 
 def without_times(content: str | bytes) -> Any:
@@ -48,17 +48,17 @@ def without_times(content: str | bytes) -> Any:
     return {name: field for name, field in value.items() if name not in TIMES} if isinstance(value, dict) else value
 
 
-def arguments_of(capability: Capability[Any], body: dict[str, Any], folder: Path) -> list[str]:
+def arguments_of(question: Question[Any], body: dict[str, Any], folder: Path) -> list[str]:
     """Return the command line that asks the same as a request body."""
-    arguments = [capability.name]
-    question = read_question(capability, body)
-    for each in capability.inputs:
-        if each.from_file is not None and each.name in question:
+    arguments = [question.name]
+    values = read_question(question, body)
+    for each in question.inputs:
+        if each.from_file is not None and each.name in values:
             path = folder / f"{each.name}.json"
-            content = question[each.name] if each.takes_bytes else json.dumps(body[each.name]).encode()
+            content = values[each.name] if each.takes_bytes else json.dumps(body[each.name]).encode()
             path.write_bytes(content)
             arguments += [spelled(each.name)[0], str(path)] if each.named_by_flag else [str(path)]
-        elif each.name in question:
+        elif each.name in values:
             arguments += [part for text in TEXTS[each.name] for part in (spelled(each.name)[0], text)]
     for name, value in body["options"].items():
         flag = spelled(name)[0]
@@ -73,74 +73,74 @@ def arguments_of(capability: Capability[Any], body: dict[str, Any], folder: Path
     return [*arguments, "--format", "json", "--quiet"]
 
 
-@pytest.mark.parametrize("name", list(CAPABILITIES))
+@pytest.mark.parametrize("name", list(QUESTIONS))
 def test_all_entrances_give_the_same_answer(name: str, server: Running, tmp_path: Path, capfd: Captured) -> None:
-    capability = CAPABILITIES[name]
-    body = body_of(capability)
-    question, options = read_question(capability, body), read_body_options(capability, body, {})
-    function = getattr(memplan, capability.function.__name__)
-    python = without_times(capability.write(function(**question, options=options)))
+    question = QUESTIONS[name]
+    body = body_of(question)
+    values, options = read_question(question, body), read_body_options(question, body, {})
+    function = getattr(memplan, question.function.__name__)
+    python = without_times(question.write(function(**values, options=options)))
 
-    answer = server.client.post(capability.path, json=body)
+    answer = server.client.post(question.path, json=body)
     assert answer.status_code == 200, answer.text
     assert without_times(answer.content) == python, "POST"
 
     job = server.ended(server.client.post(f"/v1/jobs?kind={name}", json=body).json())
     assert without_times(server.client.get(f"{job['links']['self']}/result").content) == python, "job"
 
-    arguments = arguments_of(capability, body, tmp_path)
+    arguments = arguments_of(question, body, tmp_path)
     for where in ([], ["--server", str(server.client.base_url)]):
         capfd.readouterr()
         status = main([*arguments, *where])
         out = capfd.readouterr()
-        assert status in {0, *capability.exits}, out.err
+        assert status in {0, *question.exits}, out.err
         assert without_times(out.out) == python, where
 
 
-@pytest.mark.parametrize("name", list(CAPABILITIES))
+@pytest.mark.parametrize("name", list(QUESTIONS))
 def test_a_written_answer_has_the_same_table_and_exit_status_when_read_again(name: str) -> None:
     from pydantic import TypeAdapter
 
-    capability = CAPABILITIES[name]
-    body = body_of(capability)
-    found = capability.answered(read_question(capability, body), read_body_options(capability, body, {}), Control())
-    read = TypeAdapter(capability.answer).validate_json(capability.write(found))
-    assert list(capability.lines(read)) == list(capability.lines(found))
-    assert capability.exit_status(read) == capability.exit_status(found)
+    question = QUESTIONS[name]
+    body = body_of(question)
+    found = question.answered(read_question(question, body), read_body_options(question, body, {}), Control())
+    read = TypeAdapter(question.answer).validate_json(question.write(found))
+    assert list(question.lines(read)) == list(question.lines(found))
+    assert question.exit_status(read) == question.exit_status(found)
 
 
-@pytest.mark.parametrize("name", list(CAPABILITIES))
+@pytest.mark.parametrize("name", list(QUESTIONS))
 def test_every_option_has_a_sentence_and_stands_on_every_entrance(name: str, server: Running) -> None:
-    capability = CAPABILITIES[name]
-    fields = capability.options.model_fields
+    question = QUESTIONS[name]
+    fields = question.options.model_fields
     assert [field for field, about in fields.items() if not about.description] == []
-    described = server.client.get("/openapi.json").json()["paths"][capability.path]["post"]
+    described = server.client.get("/openapi.json").json()["paths"][question.path]["post"]
     assert set(fields) <= {parameter["name"] for parameter in described["parameters"]}
-    taken = inspect.signature(capability.function).parameters.values()
+    taken = inspect.signature(question.function).parameters.values()
     assert [each.name for each in taken if each.kind is not each.KEYWORD_ONLY][-2:] == ["options", "control"]
 
 
-@pytest.mark.parametrize("name", list(CAPABILITIES))
+@pytest.mark.parametrize("name", list(QUESTIONS))
 @pytest.mark.parametrize("option", [{"time_limit_s": 1e6}, {"time_limit_s": "soon"}, {"no_such_option": 1}])
 def test_a_wrong_option_of_python_is_refused_in_a_sentence(name: str, option: dict[str, Any]) -> None:
     with pytest.raises(OptionError, match=rf"^{next(iter(option))}: "):
-        CAPABILITIES[name].options(**option)
+        QUESTIONS[name].options(**option)
 
 
-def test_features_of_the_command_alone_belong_to_a_capability() -> None:
-    assert not set(COMMANDS) & set(CAPABILITIES)
+def test_features_of_the_command_alone_belong_to_a_question() -> None:
+    assert not set(COMMANDS) & set(QUESTIONS)
 
 
 @pytest.mark.parametrize("name", ["schedule", "cascade", "order", "sweep", "compare", "liveness", "explain"])
 def test_a_question_notes_a_first_answer_before_it_has_its_last_one(name: str) -> None:
-    capability, noted = CAPABILITIES[name], list[Any]()
-    body = dict(capability.example)
-    body = body if body.keys() & {each.name for each in capability.inputs} else {capability.inputs[0].name: body}
-    options = read_body_options(capability, body, {})
-    answer = capability.answered(read_question(capability, body), options, Control(note=noted.append))
+    question, noted = QUESTIONS[name], list[Any]()
+    body = dict(question.example)
+    body = body if body.keys() & {each.name for each in question.inputs} else {question.inputs[0].name: body}
+    options = read_body_options(question, body, {})
+    answer = question.answered(read_question(question, body), options, Control(note=noted.append))
     assert noted
     assert type(noted[0]) is type(answer)
-    assert capability.write(noted[0])
+    assert question.write(noted[0])
 
 
 def test_an_option_in_a_sentence_is_written_as_each_entrance_has_it() -> None:

@@ -15,9 +15,9 @@ from memplan.api.request_bodies import JSON
 from memplan.api.requests import head_of, parse_request
 from memplan.api.settings import Settings
 from memplan.planner.errors import OptionError
-from memplan.questions import CAPABILITIES
-from memplan.questions.capability import Control
-from memplan.questions.capability.selection import Selection
+from memplan.questions import QUESTIONS
+from memplan.questions.question import Control
+from memplan.questions.question.selection import Selection
 from tests.support.server import Running, running
 
 PROBLEM: dict[str, Any] = {
@@ -31,9 +31,9 @@ def server() -> Iterator[Running]:
         yield found
 
 
-@pytest.mark.parametrize("name", list(CAPABILITIES))
+@pytest.mark.parametrize("name", list(QUESTIONS))
 def test_every_answer_can_be_had_in_part(name: str) -> None:
-    answer, models = CAPABILITIES[name].answer, CAPABILITIES[name].answers
+    answer, models = QUESTIONS[name].answer, QUESTIONS[name].answers
     schemas = {model.__name__: model.model_json_schema(mode="serialization") for model in models}
     first, *others = {
         field: 1 for own, schema in schemas.items() for field in schema.get("$defs", {}).get(own, schema)["properties"]

@@ -15,7 +15,7 @@ def plan_picture(call: Call, answer: Any) -> bytes:
     """Return the picture of a plan."""
     from memplan.api.reports.picture import draw
 
-    return draw(call.question["problem"], answer)
+    return draw(call.values["problem"], answer)
 
 
 def plan_page(call: Call, answer: Plan) -> bytes:
@@ -25,7 +25,7 @@ def plan_page(call: Call, answer: Plan) -> bytes:
     from memplan.planner.foreign.program_names import names_of_models
 
     write_page = view("plan")
-    reader, problem = call.reader, call.question["problem"]
+    reader, problem = call.reader, call.values["problem"]
     title = problem.name or reader.file_name or ""
     if (application := reader.application) is not None:
         return write_page(problem, answer, title=", ".join(application.models), names=names_of_models(application))

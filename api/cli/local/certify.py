@@ -11,7 +11,7 @@ from memplan.api.cli.question_command import command_of
 from memplan.api.cli.running import graceful_interrupts
 from memplan.api.cli.streams import CERTIFICATE, refuse_unwritable, suffix_of, write
 from memplan.planner.model.plan import Plan
-from memplan.questions.certify.certify import CAPABILITY, certified, for_veripb
+from memplan.questions.certify.certify import QUESTION, certified, for_veripb
 from memplan.solvers.processes.apart import run_in_thread
 
 _OUTPUT = (
@@ -21,7 +21,7 @@ _OUTPUT = (
 _VERIPB = (".opb", ".pbp")
 
 
-@command_of(CAPABILITY, Flag("output", "--output", "-o", metavar="CERTIFICATE", help=_OUTPUT))
+@command_of(QUESTION, Flag("output", "--output", "-o", metavar="CERTIFICATE", help=_OUTPUT))
 def certify(line: CommandLine) -> int:
     """Answer, and write the certificate; VeriPB needs two files."""
     call = read(line)
@@ -33,7 +33,7 @@ def certify(line: CommandLine) -> int:
     answer = ask(call)
     show(call, answer, says_lines=True)
     if answer.text and targets:
-        texts = call.writing(lambda: for_veripb(call.question["problem"], answer)) if is_pair else (answer.text,)
+        texts = call.writing(lambda: for_veripb(call.values["problem"], answer)) if is_pair else (answer.text,)
         for path, text in zip(targets, texts, strict=True):
             write(path, text.encode())
     return end(call, answer)
@@ -44,7 +44,7 @@ def certified_plan(call: Call, answer: Plan) -> Plan:
     (path, *_) = (path for path in call.outputs if suffix_of(path) == CERTIFICATE)
     with graceful_interrupts() as cancelled:
         limit_s = max(0.01, min(call.options.time_limit_s, call.left_s()))
-        problem = call.question["problem"]
+        problem = call.values["problem"]
         plan, certificate = run_in_thread(lambda: certified(problem, answer, path, limit_s, cancelled))
     if certificate.text:
         write(path, certificate.text.encode())

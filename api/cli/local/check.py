@@ -18,7 +18,7 @@ from memplan.planner.errors import OptionError
 from memplan.planner.instance.audit import verify
 from memplan.planner.model.sizes import UNLIMITED
 from memplan.questions.check.budgets import read_budgets
-from memplan.questions.check.check import CAPABILITY
+from memplan.questions.check.check import QUESTION
 from memplan.questions.plan.baseline import write_baseline
 
 _BUDGETS = (
@@ -28,7 +28,7 @@ _BUDGETS = (
 
 
 @command_of(
-    CAPABILITY,
+    QUESTION,
     *(Flag("budgets_file", "--budgets", metavar="TOML", help=_BUDGETS), SAVE_PLAN, SAVE_BASELINE, ON),
     forms=REPORTS,
     beside=(PAGE,),
@@ -47,7 +47,7 @@ def check(line: CommandLine) -> int:
 
 
 def _prepare(call: Call) -> None:
-    if call.files["baseline"] is not None and "baseline" not in call.question:
+    if call.files["baseline"] is not None and "baseline" not in call.values:
         call.say(f"{call.files['baseline']}: is made now, so that nothing is compared with it before the next check")
     format_for(call.flags["save_plan"])
     if call.flags["subject"] is None:
@@ -55,7 +55,7 @@ def _prepare(call: Call) -> None:
     if call.has_output(PAGE):
         _refuse_no_comparison(call)
         call.change(differences=True)
-    if call.flags["save_baseline"] is not None and not call.flags["budgets"] and "baseline" not in call.question:
+    if call.flags["save_baseline"] is not None and not call.flags["budgets"] and "baseline" not in call.values:
         call.change(budgets=(UNLIMITED,))  # the result is the baseline of later checks
     has_files = any(call.flags[name] is not None for name in ("save_plan", "save_baseline"))
     call.change(with_plan=has_files or call.has_output(PAGE))
@@ -63,13 +63,13 @@ def _prepare(call: Call) -> None:
 
 def _refuse_no_comparison(call: Call) -> None:
     """Raise OptionError if a compared plan has no known problem, or does not belong to it."""
-    baseline = call.question.get("baseline")
+    baseline = call.values.get("baseline")
     if baseline is None:
         raise OptionError("page: needs a baseline, whose plan is shown beside this one")
-    problem = call.question.get("baseline_problem", baseline.problem)
+    problem = call.values.get("baseline_problem", baseline.problem)
     if problem is None:
         raise OptionError(f"page: needs the problem of {call.files['baseline']}: give --baseline-problem")
-    if "problem" not in call.question:
+    if "problem" not in call.values:
         raise OptionError(f"page: needs the problem of {call.files['problem']}: give it, and the plan as --plan")
     if violations := verify(problem, baseline.plan):
         raise OptionError(f"page: {call.files['baseline']}: {violations[0].message}")
@@ -80,21 +80,21 @@ def _page(call: Call, answer: Any) -> bytes | None:
         return None
     from memplan.api.reports.views import PlanOf, view
 
-    then, problem = call.question["baseline"], call.question["problem"]
-    its = call.question.get("baseline_problem", then.problem)
+    then, problem = call.values["baseline"], call.values["problem"]
+    its = call.values.get("baseline_problem", then.problem)
     before = PlanOf(its, then.plan, Path(str(call.files["baseline"])).name)
     after = PlanOf(problem, answer.plan, Path(str(call.files["plan"] or call.files["problem"])).name)
     return view("comparison")(before, after, answer.difference)
 
 
 def _save(call: Call, answer: Any) -> None:
-    if answer.plan is None or "problem" not in call.question:
+    if answer.plan is None or "problem" not in call.values:
         return
-    problem, _ = read_budgets(call.flags["budgets"] or (), call.question["problem"])
+    problem, _ = read_budgets(call.flags["budgets"] or (), call.values["problem"])
     if (path := call.flags["save_plan"]) is not None:
         write(path, write_plan(answer.plan, problem, format_for(path)))
     if (path := call.flags["save_baseline"]) is not None and answer.pools:
-        if "baseline" in call.question and os.path.realpath(path) == os.path.realpath(str(call.files["baseline"])):
+        if "baseline" in call.values and os.path.realpath(path) == os.path.realpath(str(call.files["baseline"])):
             call.said.append(f"{path}: stays as it was, as it is compared with; without --baseline it is new")
         else:
             write(path, write_baseline(problem, answer.plan))

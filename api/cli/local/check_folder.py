@@ -28,10 +28,10 @@ from memplan.planner.model.problem import Problem
 from memplan.planner.model.sizes import UNLIMITED, named_size
 from memplan.planner.systems import file_readers
 from memplan.questions.check.budgets import Tolerance
-from memplan.questions.check.check import CAPABILITY, Check, CheckOptions, lines, unread
+from memplan.questions.check.check import QUESTION, Check, CheckOptions, lines, unread
 from memplan.questions.reading import ReadOptions
 
-_FILES = {spelled(each.name)[0][2:]: each.name for each in CAPABILITY.inputs if each.named_by_flag}
+_FILES = {spelled(each.name)[0][2:]: each.name for each in QUESTION.inputs if each.named_by_flag}
 _FLAGS = {
     name: flag_of(name, about) for name, about in {**CheckOptions.model_fields, **ReadOptions.model_fields}.items()
 }

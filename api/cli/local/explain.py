@@ -6,10 +6,10 @@ from memplan.api.cli.advice import CommandLine
 from memplan.api.cli.asking import ask, end, read, show, write_beside
 from memplan.api.cli.question_command import command_of
 from memplan.api.cli.streams import PAGE
-from memplan.questions.explain.explain import CAPABILITY
+from memplan.questions.explain.explain import QUESTION
 
 
-@command_of(CAPABILITY, beside=(PAGE,), needs_plans=(PAGE,))
+@command_of(QUESTION, beside=(PAGE,), needs_plans=(PAGE,))
 def explain(line: CommandLine) -> int:
     """Answer, with the plans of repairs where a page shows them."""
     call = read(line)
@@ -21,7 +21,7 @@ def explain(line: CommandLine) -> int:
     def page(_path: str) -> bytes:
         from memplan.api.reports.views import view
 
-        return view("explain")(call.title(), call.question["problem"], answer)
+        return view("explain")(call.title(), call.values["problem"], answer)
 
     write_beside(call, {PAGE: page})
     return end(call, answer)

@@ -33,7 +33,7 @@ from memplan.planner.model.objects import ObjectsProblem
 from memplan.planner.model.plan import Plan
 from memplan.questions import search
 from memplan.questions.plan.answers import heaps_line, kept_lines, others_lines, problem_in_heaps
-from memplan.questions.plan.plan import CAPABILITY
+from memplan.questions.plan.plan import QUESTION
 from memplan.questions.plan.reason import is_own_planner
 from memplan.questions.reading import ReadOptions
 
@@ -50,7 +50,7 @@ _TOGETHER = (
 
 
 @command_of(
-    CAPABILITY,
+    QUESTION,
     more("Models that share the memory with it, or with -o FOLDER/ alone are planned each by itself."),
     Flag("together", multiple=True, metavar="NAMES", help=_TOGETHER),
     Flag("order", multiple=True, metavar="best|A,B", help=_ORDER),
@@ -64,11 +64,11 @@ def plan(line: CommandLine) -> int:
     if has_several(line):
         return run_each(line)
     call = begin(line)
-    call.question = call.in_time(lambda: _question(call))
+    call.values = call.in_time(lambda: _question(call))
     _refuse(call)
     with asking(call, draws=True) as control:
         if _BEST in (call.flags["order"] or ()):
-            call.question = call.in_time(lambda: search("reorder")(call, control))
+            call.values = call.in_time(lambda: search("reorder")(call, control))
         answer = answered(call, control)
     if not isinstance(answer, Plan):
         show(call, answer)
@@ -81,7 +81,7 @@ def plan(line: CommandLine) -> int:
         call.writing(lambda: open_page(call, answer))
     if answer.status == "infeasible" and not call.flags["quiet"] and "cascade-hint" in extensions("searches"):
         left_s = max(0.01, call.left_s())
-        hint = call.writing(lambda: search("cascade-hint")(call.question["problem"], call.reader, left_s))
+        hint = call.writing(lambda: search("cascade-hint")(call.values["problem"], call.reader, left_s))
         call.said += [] if hint is None else [hint]
     return end(call, answer)
 
@@ -106,7 +106,7 @@ def _question(call: Call) -> Mapping[str, Any]:
 def _refuse(call: Call) -> None:
     """Raise OptionError for files and options that do not go with the question."""
     solver = call.flags["solver"]
-    if isinstance(call.question.get("problem"), ObjectsProblem) and call.has_output(*_BESIDE):
+    if isinstance(call.values.get("problem"), ObjectsProblem) and call.has_output(*_BESIDE):
         raise OptionError(f"output: must be JSON for shared objects, got {', '.join(call.outputs)}")
     if call.has_output(FOLDER) and call.reader.application is None and call.flags["order"] != [_BEST]:
         raise OptionError("output: must be a folder for several files, or with order best")
@@ -125,11 +125,11 @@ def _parts(call: Call, answer: Plan, path: str) -> None:
 
 def _show(call: Call, answer: Plan) -> Plan:
     """Print a plan in the requested format, and its messages for people; return it with what its certificate says."""
-    flags, problem = call.flags, call.question["problem"]
+    flags, problem = call.flags, call.values["problem"]
     is_quiet, display = flags["quiet"], flags["display"]
     if answer.heaps is not None:
         problem = problem_in_heaps(problem, answer)
-        call.question = {**call.question, "problem": problem}
+        call.values = {**call.values, "problem": problem}
     if call.has_output(CERTIFICATE):
         from memplan.api.cli.local.certify import certified_plan
 

@@ -25,10 +25,10 @@ def read_several(reader: Reader, given: Mapping[str, Any]) -> Mapping[str, Any]:
     reader.imported = None
     reader.application = joined(read, together)
     problem = reader.application.problem
-    question: dict[str, Any] = {"problem": problem}
+    values: dict[str, Any] = {"problem": problem}
     if (keep := given["keep"]) is not None:
-        question["keep"] = read_as(keep, lambda data: reader.plan(data, keep, problem))
-    return question
+        values["keep"] = read_as(keep, lambda data: reader.plan(data, keep, problem))
+    return values
 
 
 def more(text: str) -> Argument:
@@ -50,17 +50,17 @@ def has_several(line: CommandLine) -> bool:
         return True
     refuse_on(line, "several files and -o FOLDER/")
     if arguments["more"] and "together" not in arguments:
-        way = f"as -o answers/, since {line.capability.name} answers each file by itself"
+        way = f"as -o answers/, since {line.question.name} answers each file by itself"
         raise OptionError(f"output: must be a folder for several files, {way}")
     return False
 
 
 def run_each(line: CommandLine) -> int:
     """Answer for several files independently, into a folder."""
-    first, folder = line.capability.inputs[0].name, line.given["outputs"][0]
+    first, folder = line.question.inputs[0].name, line.given["outputs"][0]
     paths = [line.file, *line.given["more"]]
     refuse_unwritable(folder)
-    files = [str(Path(folder, f"{name}.{line.capability.name}.json")) for name in names_of(paths)]
+    files = [str(Path(folder, f"{name}.{line.question.name}.json")) for name in names_of(paths)]
     alone = {**line.given, "more": None}
     lines = [
         line._replace(given={**alone, first: path, "outputs": [file]}) for path, file in zip(paths, files, strict=True)

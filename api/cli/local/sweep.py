@@ -14,13 +14,13 @@ from memplan.api.cli.question_command import command_of
 from memplan.api.cli.streams import PAGE
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.sizes import size_text
-from memplan.questions.sweep.combinations import CAPABILITY
+from memplan.questions.sweep.combinations import QUESTION
 
 _COLUMNS = ("status", "cost", "cost_lower_bound", "peak", "lower_bound")
 
 
 @command_of(
-    CAPABILITY,
+    QUESTION,
     more("Further problems, swept each by itself into -o FOLDER/."),
     ON,
     forms=(".csv",),
@@ -42,7 +42,7 @@ def _page(call: Call, answer: Any) -> bytes:
     """Return the page of a sweep, with a plan for each point, over the sum of the sizes or the point's number."""
     from memplan.api.reports.views import ChartAxis, ChartPoint, view
 
-    problem: Problem = call.question["problem"]
+    problem: Problem = call.values["problem"]
     plans = answer.plans or ()
     pool = " + ".join(answer.points[0].sizes if answer.points else ()) or "combination"
     is_priced = any(plan.cost for plan in plans)

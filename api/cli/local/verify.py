@@ -12,25 +12,25 @@ from memplan.api.cli.question_command import command_of
 from memplan.api.cli.streams import PAGE, write
 from memplan.api.reports.plan_formats import write_plan
 from memplan.planner.errors import OptionError
-from memplan.questions.verify.verify import CAPABILITY
+from memplan.questions.verify.verify import QUESTION
 
 
-@command_of(CAPABILITY, SAVE_PLAN, formats=("json", TABLE, BROWSER), beside=(PAGE,))
+@command_of(QUESTION, SAVE_PLAN, formats=("json", TABLE, BROWSER), beside=(PAGE,))
 def verify(line: CommandLine) -> int:
     """Verify a plan, write a better one, and draw it."""
     call = read(line)
     options: Any = call.options
-    save_plan, question = call.flags["save_plan"], call.question
+    save_plan, values = call.flags["save_plan"], call.values
     if save_plan is not None:
         if not (options.better or options.again):
             raise OptionError("save-plan: must be given with --better or --again, whose plan it is")
         call.change(with_plans=True)
     answer = ask(call)
     show(call, answer, says_lines=True)
-    write_beside(call, {PAGE: lambda _path: plan_page(call, question["plan"])})
+    write_beside(call, {PAGE: lambda _path: plan_page(call, values["plan"])})
     part = answer.better if answer.again is None else answer.again
     if save_plan is not None and part is not None and part.plan is not None:
-        write(save_plan, write_plan(part.plan, question["problem"], "json"))
+        write(save_plan, write_plan(part.plan, values["problem"], "json"))
     if call.opens:
-        open_page(call, question["plan"])
+        open_page(call, values["plan"])
     return end(call, answer)

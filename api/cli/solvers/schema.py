@@ -14,10 +14,10 @@ from memplan.api.cli.streams import write
 from memplan.files import os_errors_named
 from memplan.planner import __version__
 from memplan.planner.extensions import extensions
-from memplan.questions import CAPABILITIES
-from memplan.questions.capability import Control
-from memplan.questions.capability.wire import read_body_options, read_question
+from memplan.questions import QUESTIONS
 from memplan.questions.inputs import PLAN, PROBLEM
+from memplan.questions.question import Control
+from memplan.questions.question.wire import read_body_options, read_question
 
 _MODELS = tuple(
     each.wire for each in (PROBLEM, PLAN, extensions("inputs")["operations"], extensions("inputs")["graph"])
@@ -48,14 +48,14 @@ def schema(output: str | None, corpus: str | None) -> None:
     write(
         output, to_json({"$schema": dialect, "title": "memplan", "version": __version__, **schemas}, indent=1) + b"\n"
     )
-    for capability in CAPABILITIES.values() if corpus is not None else ():
-        body = dict(capability.example)
-        if set(body).isdisjoint({each.name for each in capability.inputs}):
-            body = {capability.inputs[0].name: body}
-        options = read_body_options(capability, body, {})
-        answer = capability.answered(read_question(capability, body), options, Control())
-        path = Path(str(corpus)) / f"{capability.name}.json"
+    for question in QUESTIONS.values() if corpus is not None else ():
+        body = dict(question.example)
+        if set(body).isdisjoint({each.name for each in question.inputs}):
+            body = {question.inputs[0].name: body}
+        options = read_body_options(question, body, {})
+        answer = question.answered(read_question(question, body), options, Control())
+        path = Path(str(corpus)) / f"{question.name}.json"
         with os_errors_named(str(path)):
             path.parent.mkdir(parents=True, exist_ok=True)
-        case = {"path": capability.path, "body": body, "answer": from_json(capability.write(answer))}
+        case = {"path": question.path, "body": body, "answer": from_json(question.write(answer))}
         write(str(path), to_json(case, indent=1) + b"\n")

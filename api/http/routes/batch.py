@@ -32,7 +32,7 @@ from memplan.api.service.cache.compiled_problem import CompiledProblem
 from memplan.api.service.plan_service import PlanRequest
 from memplan.planner.errors import InputError, OptionError, shown
 from memplan.planner.model.plan import Plan
-from memplan.questions.capability.wire import read_object
+from memplan.questions.question.wire import read_object
 from memplan.solvers.search.control import Deadline
 
 router = APIRouter()
@@ -156,7 +156,7 @@ class _Batch:
         if options.format not in (None, *_JSON_FORMATS):
             names = f"{', '.join(_JSON_FORMATS[:-1])} or {_JSON_FORMATS[-1]}"
             raise OptionError(f"format: must be {names} in a batch, got {shown(options.format)}")
-        return CompiledProblem.of(asked.question()["problem"]), options
+        return CompiledProblem.of(asked.input_values()["problem"]), options
 
 
 async def _lines(request: Request, found: _Batch) -> AsyncIterator[bytes]:

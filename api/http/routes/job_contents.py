@@ -22,8 +22,8 @@ from memplan.api.store.job import OPEN, Job
 from memplan.planner.formats import memplan_json
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
-from memplan.questions import CAPABILITIES
-from memplan.questions.capability import Capability
+from memplan.questions import QUESTIONS
+from memplan.questions.question import Question
 
 router = APIRouter()
 
@@ -82,19 +82,19 @@ async def sent(request: Request, job_id: str) -> Response:
 
 async def _shaped(request: Request, job: Job) -> Response:
     """Return a job's best answer so far in the requested shape."""
-    service, capability = Service.of(request), CAPABILITIES[job.kind]
-    wanted = Wanted.of(request, capability.answer)
+    service, question = Service.of(request), QUESTIONS[job.kind]
+    wanted = Wanted.of(request, question.answer)
     content = await service.store.briefly(partial(service.store.jobs.answer, job.id))
     if content is None:
         waits = {"Retry-After": "1"} if job.state in OPEN else {}
-        return problem_details(404, (f"{capability.name}: the job has no answer; it is {job.state}",), waits)
+        return problem_details(404, (f"{question.name}: the job has no answer; it is {job.state}",), waits)
     response = Response(content, media_type=JSON)
     if job.kind == PLAN:
         response = await _plan(request, job, content)
     elif TEXT in request.headers.get("accept", ""):
-        lines = await service.run(partial(_lines, capability, content), len(content), is_short=False)
+        lines = await service.run(partial(_lines, question, content), len(content), is_short=False)
         response = Response(lines, media_type=TEXT)
-    return await wanted.shape(request, capability, response)
+    return await wanted.shape(request, question, response)
 
 
 async def _plan(request: Request, job: Job, content: bytes) -> Response:
@@ -115,14 +115,14 @@ def _written(head: str, body: bytes, content: bytes, plan_format: str) -> bytes:
 def _problem(kind: str, head: str, body: bytes) -> Problem | None:
     """Return the validated problem of a plan request; None for other questions, or if it is about more."""
     asked = parse_request(kind, head, body)
-    problem: Problem | None = asked.question()["problem"] if asked.is_plain_plan else None
+    problem: Problem | None = asked.input_values()["problem"] if asked.is_plain_plan else None
     return problem
 
 
-def _lines(capability: Capability[Any], content: bytes) -> str:
+def _lines(question: Question[Any], content: bytes) -> str:
     """Return an answer as the command prints it for people."""
-    answer = TypeAdapter(capability.answer).validate_json(content)
-    return "".join(f"{line}\n" for line in capability.lines(answer))
+    answer = TypeAdapter(question.answer).validate_json(content)
+    return "".join(f"{line}\n" for line in question.lines(answer))
 
 
 async def _request_of(request: Request, job: Job) -> tuple[str, bytes]:

@@ -32,7 +32,7 @@ from memplan.api.refusals import ConflictError
 from memplan.api.requests import most_bytes
 from memplan.api.store.job import OPEN, Job
 from memplan.api.store.tables.jobs import JOB_ID
-from memplan.questions.capability.wire import read_object
+from memplan.questions.question.wire import read_object
 
 router = APIRouter()
 

@@ -18,7 +18,7 @@ from memplan.api.service.cache.cached_plan import CachedPlan
 from memplan.api.service.cache.canonical_plan import canonical_plan
 from memplan.api.store.tables.jobs import HASH
 from memplan.planner.errors import shown
-from memplan.questions import CAPABILITIES
+from memplan.questions import QUESTIONS
 
 router = APIRouter()
 
@@ -40,8 +40,8 @@ async def known_plan(request: Request, problem_hash: ProblemHash) -> Response:
     Buffer k is the k-th in the problem's canonical order, pool "0" is the first pool, and bytes are counted in the
     problem's unit, so whoever has the problem can match the buffers. A proved plan never changes.
     """
-    service, capability = Service.of(request), CAPABILITIES[PLAN]
-    wanted = Wanted.of(request, capability.answer)
+    service, question = Service.of(request), QUESTIONS[PLAN]
+    wanted = Wanted.of(request, question.answer)
     if not HASH.fullmatch(problem_hash):
         rule = "must be sha256: and 64 hexadecimal digits"
         return problem_details(404, (f"problem_hash: {rule}, got {shown(problem_hash)}",))
@@ -50,7 +50,7 @@ async def known_plan(request: Request, problem_hash: ProblemHash) -> Response:
         return problem_details(404, ("problem_hash: no plan is known of such a problem",))
     write = partial(_answer, request, problem_hash, plan, service.gate.requires_keys)
     response = await service.run(write, 0, is_short=plan.is_small)
-    return await wanted.shape(request, capability, response)
+    return await wanted.shape(request, question, response)
 
 
 def _answer(request: Request, problem_hash: str, known: CachedPlan, is_private: bool) -> Response:

@@ -1,4 +1,4 @@
-"""One call for each capability, such as `POST /v1/order`; for plans, the cache is consulted first."""
+"""One call for each question, such as `POST /v1/order`; for plans, the cache is consulted first."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ from memplan.api.store.tables.jobs import HASH
 from memplan.planner import __version__
 from memplan.planner.errors import OptionError, shown
 from memplan.planner.model.plan import Explanation, Plan
-from memplan.questions import CAPABILITIES
-from memplan.questions import questions as rows
-from memplan.questions.capability import Capability, Control
+from memplan.questions import QUESTIONS
+from memplan.questions import question_rows as rows
+from memplan.questions.question import Control, Question
 from memplan.questions.reading import with_reading
 from memplan.solvers.search.control import Deadline
 
@@ -70,7 +70,7 @@ class _Call:
         asked = self.asked
         if asked.is_plain_plan:
             return await self._plan(plan_format)
-        if not asked.is_foreign and asked.capability.is_brief(asked.extent, asked.options):
+        if not asked.is_foreign and asked.question.is_brief(asked.extent, asked.options):
             control = Control(self.deadline)
             work = partial(answered, asked, control)
             answer = await self.service.run(work, len(self.body), is_short=False, deadline=self.deadline)
@@ -91,7 +91,7 @@ class _Call:
             return self._too_late()
 
         def compiled_problem() -> CompiledProblem:
-            return CompiledProblem.of(asked.question()["problem"])
+            return CompiledProblem.of(asked.input_values()["problem"])
 
         is_short = extent.n_rows * extent.n_pools <= _SHORT_CELLS and not extent.n_expanded
         try:
@@ -124,15 +124,15 @@ class _Call:
         return Response(plan.model_dump_json(), media_type=JSON)
 
 
-def _call(capability: Capability[Any]) -> Callable[[Request], Awaitable[Response]]:
-    """Return the function of a capability's route."""
+def _call(question: Question[Any]) -> Callable[[Request], Awaitable[Response]]:
+    """Return the function of a question's route."""
 
-    kind = capability.name
+    kind = question.name
     is_plan = kind == PLAN
 
     async def call(request: Request) -> Response:
         service, arrived = Service.of(request), time.monotonic()
-        wanted = Wanted.of(request, capability.answer)
+        wanted = Wanted.of(request, question.answer)
         media = media_type(request)
         body = await read_body(request, most_bytes(media, service.settings))
         BODY.set(body)
@@ -144,7 +144,7 @@ def _call(capability: Capability[Any]) -> Callable[[Request], Awaitable[Response
                 service.metrics.looked_up("hit")
                 response = plan_response(written.content(arrived), written.status, plan_format)
                 response.headers[CACHE] = "hit"
-                return await wanted.shape(request, capability, response)
+                return await wanted.shape(request, question, response)
         asked = await service.run(partial(parse_request, kind, head, body, terms=()), len(body))
         check_time_limit(asked.options, service.settings)
         if isinstance(asked.options, Options):
@@ -158,7 +158,7 @@ def _call(capability: Capability[Any]) -> Callable[[Request], Awaitable[Response
                 if "keep" in asked.fields:
                     one = await _with_old_plan(one, plan_format)
                 response = await one.answer(plan_format)
-            return await wanted.shape(request, capability, response)
+            return await wanted.shape(request, question, response)
         finally:  # a refusal may also come late
             if deadline.left_s < -LATE_S:
                 service.metrics.missed_deadline()
@@ -184,16 +184,16 @@ async def _with_old_plan(call: _Call, plan_format: str) -> _Call:
     return replace(call, head=head_of(JSON, ""), body=body)
 
 
-for _capability in CAPABILITIES.values():
+for _question in QUESTIONS.values():
     router.add_api_route(
-        _capability.path,
-        _call(_capability),
+        _question.path,
+        _call(_question),
         methods=["POST"],
-        name=_capability.name,
-        operation_id=_capability.name,
-        summary=_capability.summary,
-        deprecated=bool(rows()[_capability.name].deprecated) or None,
-        description=_capability.help,
+        name=_question.name,
+        operation_id=_question.name,
+        summary=_question.summary,
+        deprecated=bool(rows()[_question.name].deprecated) or None,
+        description=_question.help,
         response_class=Response,
         responses=error_answers(400, 413, 415, 417, 422, 429, 504),
         dependencies=[may("plan")],

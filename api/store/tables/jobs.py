@@ -21,7 +21,7 @@ from memplan.api.store.job import ENDED, OPEN, Job, State
 from memplan.api.store.tables.events import moved, tell
 from memplan.api.store.writing import insert_new, wake_workers
 from memplan.planner.errors import shown
-from memplan.questions import CAPABILITIES
+from memplan.questions import QUESTIONS
 
 COLUMNS = [column for column in schema.jobs.c if column.name in Job.__dataclass_fields__]
 """The columns of a Job."""
@@ -32,7 +32,7 @@ HASH = re.compile(r"sha256:[0-9a-f]{64}")
 _COUNT_S, _NEAR = 1.0, 1000
 """The seconds for which a count of jobs is valid, and the least distance from the limit for using it."""
 JOB_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-KINDS = tuple(CAPABILITIES)
+KINDS = tuple(QUESTIONS)
 if TYPE_CHECKING:
     JobKindName = str
 else:

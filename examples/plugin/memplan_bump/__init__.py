@@ -6,9 +6,9 @@ from memplan.questions import Row
 
 
 def _count() -> Any:
-    from memplan_bump.count import CAPABILITY
+    from memplan_bump.count import QUESTION
 
-    return CAPABILITY
+    return QUESTION
 
 
 COUNT = Row(_count, help="Count buffers.")

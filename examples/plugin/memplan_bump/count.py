@@ -2,12 +2,12 @@
 
 from pydantic import Field
 
-from memplan.questions.capability import Answer, Capability, CapabilityOptions, ChartView, Control
+from memplan.questions.question import Answer, Question, QuestionOptions, ChartView, Control
 from memplan.questions.inputs import PROBLEM
 from memplan.planner.model.problem import Problem
 
 
-class CountOptions(CapabilityOptions):
+class CountOptions(QuestionOptions):
     """Options of a count."""
 
     least: int = Field(0, ge=0, description="Count buffers of at least so many bytes.")
@@ -26,7 +26,7 @@ def count(problem: Problem, options: CountOptions = CountOptions(), control: Con
     return Count(buffers=len(sizes), points=[{"size": each, "buffers": sizes.count(each)} for each in sorted({*sizes})])
 
 
-CAPABILITY = Capability(
+QUESTION = Question(
     count,
     inputs=(PROBLEM,),
     lines=lambda answer: [f"{answer.buffers} buffers"],

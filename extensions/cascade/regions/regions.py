@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema
 
 from memplan.extensions.cascade.access.access_graph import AccessGraph
-from memplan.questions.capability import Answer, without_default
+from memplan.questions.question import Answer, without_default
 
 RegionKind = Literal["whole", "rows", "tiles", "panels", "channels"]
 Mode = Literal["roll", "recompute", "whole"]

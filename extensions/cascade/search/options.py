@@ -13,9 +13,9 @@ from pydantic import BeforeValidator, Field, model_validator
 from memplan.planner.errors import ONE_OF_THEM, Break, broken, mended, shown
 from memplan.planner.model.rows import MAX_BYTES, Bytes, Name, as_tuple
 from memplan.planner.model.sizes import MacsRatio, parse_size, refuse
-from memplan.questions.capability import CapabilityOptions, Seconds
+from memplan.questions.question import QuestionOptions, Seconds
 
-Options = TypeVar("Options", bound=CapabilityOptions)
+Options = TypeVar("Options", bound=QuestionOptions)
 MOST_COMBINATIONS = 100
 _APART = ("sweep", "time_limit_s", "point", "check", "objectives", "barriers")
 """The options shared by all combinations."""
@@ -122,7 +122,7 @@ def _point(position: object) -> object:
     return int(position)
 
 
-class CascadeOptions(CapabilityOptions):
+class CascadeOptions(QuestionOptions):
     """Options of a search for cascades."""
 
     time_limit_s: Seconds = Field(

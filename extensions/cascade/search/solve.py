@@ -29,7 +29,7 @@ from memplan.extensions.cascade.search.tables import barriers_of, with_barriers
 from memplan.extensions.networks.operations.graph import OperationGraph
 from memplan.extensions.networks.operations.order_check import peak_of
 from memplan.planner.errors import OptionError, TimeOverError
-from memplan.questions.capability import Control
+from memplan.questions.question import Control
 
 _ANSWER_S = 0.5
 """The seconds of the limit kept for the last plans and the answer."""

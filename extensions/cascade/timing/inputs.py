@@ -12,7 +12,7 @@ from typing import Any
 from memplan.extensions.cascade.timing.target import Target
 from memplan.planner.errors import FormatError, ProblemError, shown
 from memplan.planner.formats import memplan_json
-from memplan.questions.inputs.question import Input
+from memplan.questions.inputs.values import Input
 
 
 def machine_of(fields: object) -> dict[str, Any] | None:

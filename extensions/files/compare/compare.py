@@ -1,4 +1,4 @@
-"""The capability `compare`: the bytes of a model by its own planner and by memplan, and the lower bound."""
+"""The question `compare`: the bytes of a model by its own planner and by memplan, and the lower bound."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from memplan.planner.instance.audit import verify
 from memplan.planner.instance.compile import compile_problem
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
-from memplan.questions.capability import Answer, Capability, Control, ForeignOptions, Seconds, silent
 from memplan.questions.inputs import FILE
+from memplan.questions.question import Answer, Control, ForeignOptions, Question, Seconds, silent
 from memplan.questions.verify.better import BesideBest, beside_best
 from memplan.solvers.portfolio.options import DEFAULT_TIME_LIMIT_S
 from memplan.solvers.portfolio.solve import solve
@@ -262,7 +262,7 @@ _EXAMPLE = (
     "c2l6ZSI6NTEyfSx7ImFjdGlvbiI6ImFsbG9jIiwiYWRkciI6MTAyNCwic2l6ZSI6NTEyfV1dfQ=="
 )
 """A PyTorch snapshot of three buffers, two of which could share their bytes."""
-CAPABILITY = Capability(
+QUESTION = Question(
     compare,
     inputs=(FILE,),
     lines=lines,

@@ -17,9 +17,9 @@ from memplan.planner.foreign.writing import EXPORTERS
 from memplan.planner.formats import memplan_json
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
-from memplan.questions.capability import Answer, without_default
 from memplan.questions.check.arena import RuntimeArena
 from memplan.questions.plan.answers import headline
+from memplan.questions.question import Answer, without_default
 
 RUNTIME = "TFLite Micro"
 

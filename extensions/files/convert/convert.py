@@ -1,4 +1,4 @@
-"""The capability `convert`: a problem, a model or a plan in another format."""
+"""The question `convert`: a problem, a model or a plan in another format."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from memplan.planner.foreign.writing import EXPORTERS, export
 from memplan.planner.formats import FORMATS, memplan_json
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
-from memplan.questions.capability import Capability, Control, silent
 from memplan.questions.check.arena import RuntimeArena
 from memplan.questions.inputs import FILE, PLAN, Base64, problem_json
-from memplan.questions.inputs.question import Question
+from memplan.questions.inputs.values import InputValues
 from memplan.questions.plan.plan import plan as make_plan
+from memplan.questions.question import Control, Question, silent
 from memplan.questions.reading import Reader
 
 _OF_DEPLOYMENT = ("fit", "macs", "c_array")
@@ -107,19 +107,19 @@ def _exported(
     return found.model_copy(update={**of_files, "plan": made, "own_peak": None, "violations": ()})
 
 
-def _read_file(reader: Reader, data: bytes, name: str, _question: Question) -> bytes:
+def _read_file(reader: Reader, data: bytes, name: str, _question: InputValues) -> bytes:
     reader.data, reader.name = data, name
     return data
 
 
-def _read_plan(reader: Reader, data: bytes, name: str, question: Question) -> Plan:
+def _read_plan(reader: Reader, data: bytes, name: str, values: InputValues) -> Plan:
     """Read a plan; some formats need the problem for that."""
     own = Reader(reader.options)
     names_all = memplan_json.recognises(data) and b'"placements"' in data
-    return own.plan(data, name, Problem(buffers=()) if names_all else own.problem(question["file"], reader.name))
+    return own.plan(data, name, Problem(buffers=()) if names_all else own.problem(values["file"], reader.name))
 
 
-CAPABILITY = Capability(
+QUESTION = Question(
     convert,
     inputs=(
         replace(

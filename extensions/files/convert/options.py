@@ -14,7 +14,7 @@ from memplan.planner.foreign.writing import EXPORTERS
 from memplan.planner.model.rows import Bytes
 from memplan.planner.model.sizes import MacsRatio
 from memplan.planner.systems import systems
-from memplan.questions.capability import ForeignOptions, Seconds
+from memplan.questions.question import ForeignOptions, Seconds
 from memplan.questions.reading import ReadOptions
 
 PROGRAMS = ("graph", "operations")

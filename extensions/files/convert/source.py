@@ -18,7 +18,7 @@ from memplan.planner.instance.audit import verify
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.sizes import size_text
 from memplan.planner.systems import system_of
-from memplan.questions.capability import Control
+from memplan.questions.question import Control
 from memplan.questions.reading import Reader
 
 _MOST_VIOLATIONS = 10

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from memplan.questions import CAPABILITIES
+from memplan.questions import QUESTIONS
 
 _EXAMPLES = str(Path(__file__).resolve().parents[3] / "examples")
 _MOBILENET = "mobilenet_v2.csv"
@@ -30,7 +30,7 @@ def test_every_question_is_a_tool_whose_example_has_an_answer_and_errors_are_rep
         ):
             await session.initialize()
             tools = (await session.list_tools()).tools
-            assert [tool.name for tool in tools] == [*CAPABILITIES, "schema"]
+            assert [tool.name for tool in tools] == [*QUESTIONS, "schema"]
             assert sum(len(tool.model_dump_json()) for tool in tools) < 30_000  # in each conversation
             whole = await session.call_tool("schema", {"question": "plan"})
             assert "alias_of" in whole.content[0].text
@@ -40,7 +40,7 @@ def test_every_question_is_a_tool_whose_example_has_an_answer_and_errors_are_rep
                 if text:
                     answer = await session.call_tool(name, json.loads(text))
                     assert not answer.is_error, (name, answer.content)
-                    assert answer.structured_content["exit_status"] in CAPABILITIES[name].exits
+                    assert answer.structured_content["exit_status"] in QUESTIONS[name].exits
             planned = await session.call_tool("plan", {"problem": _MOBILENET, "options": {"time_limit_s": 5}})
             assert planned.structured_content["peak"] == 1505280
             assert planned.content[0].text.startswith("optimal: peak 1,505,280 bytes")

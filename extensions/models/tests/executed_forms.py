@@ -23,7 +23,7 @@ from memplan.extensions.networks.inputs import read_graph
 from memplan.extensions.networks.order.options import OrderOptions
 from memplan.extensions.networks.order.order import order
 from memplan.planner.errors import InputError
-from memplan.questions.capability import Control
+from memplan.questions.question import Control
 from memplan.questions.reading import Reader
 
 _LESS = 64

@@ -18,7 +18,7 @@ from memplan.api.requests import head_of, parse_request
 from memplan.extensions.models.tests import onnx_models
 from memplan.extensions.networks.operations.graph import write_graph
 from memplan.extensions.systems.tests.foreign_files import files
-from memplan.questions.capability import Control
+from memplan.questions.question import Control
 from tests.support import networks
 
 ROOT = Path(__file__).parents[3]

@@ -13,7 +13,7 @@ from memplan.extensions.networks.models.imported_program import ImportedProgram
 from memplan.planner.errors import TimeOverError
 from memplan.planner.foreign.reading import read_model
 from memplan.planner.model import rows
-from memplan.questions.capability import Control
+from memplan.questions.question import Control
 
 MODEL = (Path(__file__).parents[3] / "tests" / "models" / "choice.tflite").read_bytes()
 

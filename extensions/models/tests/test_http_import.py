@@ -21,7 +21,7 @@ from memplan.extensions.networks.operations.graph import write_graph
 from memplan.planner.foreign.reading import read_model
 from memplan.planner.formats.memplan_json import read_plan
 from memplan.planner.model.problem import Problem
-from memplan.questions import CAPABILITIES
+from memplan.questions import QUESTIONS
 from tests.support.dump_files import MEMORIES, recorded
 from tests.support.server import Running, running
 
@@ -153,7 +153,7 @@ def test_pins_aliases_and_conflicts_beside_symbols_are_answered_or_refused_by_th
 
 
 def test_json_of_another_system_is_recognised_by_its_content(server: Running) -> None:
-    snapshot = b64decode(CAPABILITIES["compare"].example["file"])
+    snapshot = b64decode(QUESTIONS["compare"].example["file"])
     answer = server.client.post("/v1/plan", content=snapshot, headers={"Content-Type": "application/json"})
     assert (answer.status_code, answer.json()["peak"]) == (200, 1024)
     other = server.client.post("/v1/plan", json={"bufers": []})

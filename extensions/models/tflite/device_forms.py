@@ -24,8 +24,8 @@ from memplan.planner.foreign.arena import ModelArena
 from memplan.planner.foreign.layout import lay_out
 from memplan.planner.foreign.reading import read_model
 from memplan.planner.foreign.writing import export
-from memplan.questions.capability import Control
 from memplan.questions.check.arena import RuntimeArena
+from memplan.questions.question import Control
 from memplan.solvers.portfolio.solve import solve
 
 if TYPE_CHECKING:

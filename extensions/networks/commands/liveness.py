@@ -5,11 +5,11 @@ from __future__ import annotations
 from memplan.api.cli.advice import CommandLine
 from memplan.api.cli.asking import ask, end, read, show
 from memplan.api.cli.question_command import command_of
-from memplan.extensions.networks.liveness.liveness import CAPABILITY
+from memplan.extensions.networks.liveness.liveness import QUESTION
 from memplan.files import write_problem
 
 
-@command_of(CAPABILITY, forms=(".json", ".csv", ""))
+@command_of(QUESTION, forms=(".json", ".csv", ""))
 def liveness(line: CommandLine) -> int:
     """Answer; files have the problem alone, for other commands to read."""
     call = read(line)

@@ -10,7 +10,7 @@ from memplan.api.cli.asking import Call, ask, end, read, show, write_beside
 from memplan.api.cli.flags import Flag, integer
 from memplan.api.cli.question_command import command_of
 from memplan.api.cli.streams import CERTIFICATE, PAGE, suffix_of
-from memplan.extensions.networks.order.order import CAPABILITY
+from memplan.extensions.networks.order.order import QUESTION
 from memplan.planner.errors import OptionError, shown
 from memplan.planner.systems import systems
 
@@ -23,7 +23,7 @@ _ALIGNMENT = "Place tensors at multiples of this many bytes. Tensors of a model 
 
 
 @command_of(
-    CAPABILITY,
+    QUESTION,
     Flag("alignment", type=integer, metavar="SIZE", help=_ALIGNMENT),
     beside=(PAGE, CERTIFICATE, *MODELS),
     needs_plans=(PAGE, *MODELS),

@@ -15,7 +15,7 @@ from memplan.files import named
 from memplan.planner.errors import OptionError
 from memplan.planner.formats.memplan_json import write_problem
 from memplan.planner.model.sizes import with_capacities
-from memplan.questions.capability import Control
+from memplan.questions.question import Control
 
 PARTS = ("order.json", "problem.json")
 """The files beside the plan: the order, the reordered program, and the problem in that order."""

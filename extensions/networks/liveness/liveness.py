@@ -1,4 +1,4 @@
-"""The capability `liveness`: from operations to the problem that they pose."""
+"""The question `liveness`: from operations to the problem that they pose."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from memplan.planner.errors import counted
 from memplan.planner.model.plan import Plan, Status
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.sizes import size_text
-from memplan.questions.capability import Answer, Capability, CapabilityOptions, Control
 from memplan.questions.inputs import PLAN
+from memplan.questions.question import Answer, Control, Question, QuestionOptions
 from memplan.solvers.portfolio.solve import solve
 
 Planning = Literal["global", "local"]
@@ -130,7 +130,7 @@ _BRIEF = 2_000
 """The size of a program whose analysis is quicker than finding a worker."""
 
 
-class LivenessOptions(Reading, CapabilityOptions):
+class LivenessOptions(Reading, QuestionOptions):
     """Options for reading lifetimes."""
 
     compare: bool = Field(
@@ -237,7 +237,7 @@ _PLAN = replace(
     required=False,
     named_by_flag=True,
 )
-CAPABILITY = Capability(
+QUESTION = Question(
     liveness,
     inputs=(OPERATIONS, _PLAN),
     lines=lines,

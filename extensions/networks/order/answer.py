@@ -13,9 +13,9 @@ from memplan.extensions.networks.operations.costs import costs_of
 from memplan.extensions.networks.operations.graph import OperationGraph
 from memplan.extensions.networks.operations.in_place import written_over_along
 from memplan.extensions.networks.operations.order_check import moves_of
-from memplan.questions.capability import Answer, AnswerOfFile
 from memplan.questions.explain.values import RegionOrder as RegionOrder
 from memplan.questions.inputs import PlanAndProblem
+from memplan.questions.question import Answer, AnswerOfFile
 
 Status = Literal["optimal", "feasible"]
 Graph = Annotated[

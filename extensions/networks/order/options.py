@@ -12,8 +12,8 @@ from memplan.extensions.networks.operations.graph_variants import with_overwriti
 from memplan.planner.errors import OptionError, shown
 from memplan.planner.model.rows import Alignment, Bytes
 from memplan.planner.model.sizes import parse_size, refuse, share_of
-from memplan.questions.capability import SearchOptions, Seconds
-from memplan.questions.inputs.question import Question
+from memplan.questions.inputs.values import InputValues
+from memplan.questions.question import SearchOptions, Seconds
 from memplan.questions.reading import Reader
 from memplan.solvers.portfolio.options import percentage
 
@@ -54,7 +54,7 @@ Limit = Annotated[Bytes | Annotated[str, Field(pattern="%$")], BeforeValidator(_
 
 
 class GraphOptions(SearchOptions):
-    """The options of capabilities that change the order of operations."""
+    """The options of questions that change the order of operations."""
 
     time_limit_s: Seconds = Field(
         TIME_LIMIT_S, description="The time for the whole call, from reading the files to the answer."
@@ -130,7 +130,7 @@ class OrderOptions(GraphOptions):
         return self if share is None else self.model_copy(update={"within": int(share * given_peak)})
 
 
-def unaligned_graph(reader: Reader, data: bytes, name: str, _question: Question) -> OperationGraph:
+def unaligned_graph(reader: Reader, data: bytes, name: str, _question: InputValues) -> OperationGraph:
     """Return the graph in a file without alignment, which the search applies, so that sizes are not rounded twice."""
     reader.options = reader.options.model_copy(update={"alignment": None})
     return read_graph(reader, data, name)

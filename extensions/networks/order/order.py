@@ -1,4 +1,4 @@
-"""The capability `order`: the order of operations that needs the fewest bytes, with recomputation on request."""
+"""The question `order`: the order of operations that needs the fewest bytes, with recomputation on request."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from memplan.extensions.networks.order.ways import ways_of_least_work, with_chea
 from memplan.planner.errors import OperationsError
 from memplan.planner.model.sizes import gap_text
 from memplan.questions import search
-from memplan.questions.capability import Capability, ChartView, Control
-from memplan.questions.inputs.question import Question
+from memplan.questions.inputs.values import InputValues
+from memplan.questions.question import ChartView, Control, Question
 from memplan.solvers.search.control import silent
 
 _CERTIFICATE_SHARE = 0.25
@@ -104,8 +104,8 @@ def lines(found: OrderAnswer) -> Iterator[str]:
         yield "no program was found within the limit"
 
 
-def _refuted(question: Question, found: OrderAnswer) -> str | None:
-    graph: OperationGraph = question["options"].variant(question["graph"])
+def _refuted(values: InputValues, found: OrderAnswer) -> str | None:
+    graph: OperationGraph = values["options"].variant(values["graph"])
     if found.alternatives or any(row.alternatives for row in graph.ops):
         try:
             graph = in_ways(graph, found.alternatives)
@@ -124,7 +124,7 @@ def _refuted(question: Question, found: OrderAnswer) -> str | None:
     return None if peak == found.peak else f"has a peak of {peak}, and not of {found.peak}"
 
 
-CAPABILITY = Capability(
+QUESTION = Question(
     order,
     inputs=(GRAPH,),
     lines=lines,

@@ -16,8 +16,8 @@ from memplan.extensions.objects import heaps
 from memplan.extensions.objects.heaps import plan_in_heaps
 from memplan.planner.errors import TimeOverError
 from memplan.planner.verify.verifier import verify
-from memplan.questions.capability import Control
 from memplan.questions.plan.answers import plan_lines, problem_in_heaps
+from memplan.questions.question import Control
 from tests.support.applications import least_peak
 
 EXAMPLES = Path(__file__).parents[3] / "examples"

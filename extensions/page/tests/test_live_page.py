@@ -11,7 +11,7 @@ import pytest
 
 from memplan.api.settings import Settings
 from memplan.extensions.page.tests.browser import DROP, Tab, tab, wait_until
-from memplan.questions import questions
+from memplan.questions import question_rows
 from tests.support.server import Running, running
 
 pytestmark = pytest.mark.slow
@@ -260,7 +260,7 @@ def lines(found: Tab) -> str:
 
 
 def question(found: Tab, kind: str, **options: str | bool) -> None:
-    """Ask for a capability from the menu, with its inputs as they are offered."""
+    """Ask for a question from the menu, with its inputs as they are offered."""
     found.page.click("text=More…")
     found.page.locator("dialog .menu button", has=found.page.locator(f"b:text-is('{kind}')")).click()
     for name, value in options.items():
@@ -272,12 +272,12 @@ def question(found: Tab, kind: str, **options: str | bool) -> None:
     found.page.wait_for_selector("dialog", state="detached")
 
 
-def test_every_capability_is_in_the_menu_and_answers_about_a_dropped_model(opened: Tab) -> None:
+def test_every_question_is_in_the_menu_and_answers_about_a_dropped_model(opened: Tab) -> None:
     give(opened, "view.tflite", (MODELS / "view.tflite").read_bytes())
     said(opened, "planned in")
     opened.page.click("text=More…")
     opened.page.wait_for_selector("dialog .menu b")
-    assert sorted(opened.page.locator("dialog .menu b").all_inner_texts()) == sorted(questions())
+    assert sorted(opened.page.locator("dialog .menu b").all_inner_texts()) == sorted(question_rows())
     assert opened.serious_violations() == []
     opened.page.click("dialog >> text=Close")
     opened.page.click("text=More…")

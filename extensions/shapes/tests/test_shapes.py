@@ -20,8 +20,8 @@ from memplan.extensions.shapes.offset_programs import Evaluator, OffsetPrograms
 from memplan.extensions.shapes.search import certificate, search
 from memplan.extensions.shapes.search.certificate import load_forms
 from memplan.extensions.shapes.shapes import (
-    CAPABILITY,
     LEAST_VERIFIED,
+    QUESTION,
     VERIFIED_AT,
     ShapesAnswer,
     ShapesOptions,
@@ -33,7 +33,7 @@ from memplan.extensions.shapes.symbols.problem import SymbolicProblem
 from memplan.extensions.shapes.symbols.sized import compiled
 from memplan.extensions.shapes.symbols.space import SymbolRange
 from memplan.planner.errors import OptionError, TimeOverError
-from memplan.questions.capability import Control
+from memplan.questions.question import Control
 from tests.support.symbolic import drawn_problem
 
 GCC = ("gcc", "-std=c99", "-O1", "-shared", "-fPIC")
@@ -159,8 +159,8 @@ def test_a_problem_of_many_buffers_without_time_is_reported_to_need_more(monkeyp
 def test_once_time_is_over_less_is_proved_and_verified_and_that_is_reported() -> None:
     its, over, notes = drawn_problem(7), threading.Event(), list[ShapesAnswer]()
     over.set()
-    whole = CAPABILITY.answered({"problem": its}, ShapesOptions(), Control())
-    found = CAPABILITY.answered({"problem": its}, ShapesOptions(), Control(cancelled=over, note=notes.append))
+    whole = QUESTION.answered({"problem": its}, ShapesOptions(), Control())
+    found = QUESTION.answered({"problem": its}, ShapesOptions(), Control(cancelled=over, note=notes.append))
     assert (whole.proof.ratio, whole.unchecked) != (None, found.unchecked)
     assert whole.verified_at > VERIFIED_AT
     assert (found.status, found.verified_at, found.curves) == ("feasible", LEAST_VERIFIED, ())

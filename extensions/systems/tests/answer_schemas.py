@@ -8,13 +8,13 @@ from functools import cache
 import jsonschema_rs
 
 from memplan.api.http.app import create_app
-from memplan.questions import CAPABILITIES
+from memplan.questions import QUESTIONS
 
 
 @cache
 def _validators() -> dict[str, jsonschema_rs.Validator]:
     spec = create_app().openapi()
-    answers = {name: spec["paths"][f"/v1/{name}"]["post"]["responses"]["200"]["content"] for name in CAPABILITIES}
+    answers = {name: spec["paths"][f"/v1/{name}"]["post"]["responses"]["200"]["content"] for name in QUESTIONS}
     schemas = {name: content["application/json"]["schema"] for name, content in answers.items()}
     parts = {"components": spec["components"]}
     return {name: jsonschema_rs.validator_for({**schema, **parts}) for name, schema in schemas.items()}

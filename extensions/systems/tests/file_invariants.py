@@ -32,11 +32,11 @@ from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.foreign.reading import detect, read_model
 from memplan.planner.instance.audit import verify
 from memplan.planner.systems import file_readers, system_of
-from memplan.questions.capability import Control
 from memplan.questions.check.check import CheckOptions, check
 from memplan.questions.explain.explain import explain
 from memplan.questions.explain.values import ExplainOptions
 from memplan.questions.plan.plan import PlanOptions, plan
+from memplan.questions.question import Control
 from memplan.questions.reading import Reader
 
 

@@ -13,8 +13,8 @@ from unittest.mock import patch
 
 from memplan.extensions.systems.tests.answer_schemas import unlike_schema
 from memplan.planner.errors import InputError, MemplanError, TimeOverError
-from memplan.questions.capability import Capability, Control
-from memplan.questions.capability.wire import read_body_options, read_question
+from memplan.questions.question import Control, Question
+from memplan.questions.question.wire import read_body_options, read_question
 from memplan.solvers.search.control import Deadline, silent
 
 LATER = 1e6
@@ -63,7 +63,7 @@ def clock_of(asks: Asks) -> Iterator[None]:
 
 
 def stopped(
-    capability: Capability[Any],
+    question: Question[Any],
     body: dict[str, Any],
     asks: Asks,
     *,
@@ -78,12 +78,12 @@ def stopped(
     notes = list[Any]()
     running = Control(cancelled=threading.Event() if by_clock else CancelledAt(asks), note=notes.append)
     try:
-        question, options = read_question(capability, body), read_body_options(capability, body, {})
+        values, options = read_question(question, body), read_body_options(question, body, {})
         if by_clock:
             with clock_of(asks):
-                found = capability.answered(question, options, running)
+                found = question.answered(values, options, running)
         else:
-            found = capability.answered(question, options, running)
+            found = question.answered(values, options, running)
     except TimeOverError:
         return "not in time"
     except InputError as error:
@@ -93,6 +93,6 @@ def stopped(
             raise
         return "noted" if notes else "not in time"
     for answer in (found, *notes):
-        assert (why := unlike_schema(capability.name, capability.write(answer))) is None, why
+        assert (why := unlike_schema(question.name, question.write(answer))) is None, why
     take(found)
     return "answered"

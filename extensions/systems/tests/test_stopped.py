@@ -15,7 +15,7 @@ from lab.stops import HERE, Tally, contradicted, drawn, stopped_here
 from lab.support.drawn_calls import drawn_inputs
 from memplan.extensions.systems.tests import stopping
 from memplan.extensions.systems.tests.stopping import Asks, stopped
-from memplan.questions import CAPABILITIES
+from memplan.questions import QUESTIONS
 from tests.support.depth import seeds
 from tests.support.small_problems import small_problems
 
@@ -29,7 +29,7 @@ WAYS: dict[str, list[dict[str, Any]]] = {
 
 def bodies(name: str) -> Iterator[dict[str, Any]]:
     """Yield the questions that are stopped: the example, and small random ones in every form."""
-    example = CAPABILITIES[name].example
+    example = QUESTIONS[name].example
     drawn: list[dict[str, Any]] = []
     if name in ("plan", "explain", "certify"):
         drawn = [{"problem": json.loads(row.model_dump_json())} for k in seeds(2) for row in small_problems(k, 1, 7)]
@@ -42,17 +42,17 @@ def bodies(name: str) -> Iterator[dict[str, Any]]:
 
 @pytest.mark.drawn
 @pytest.mark.parametrize("by_clock", [False, True])
-@pytest.mark.parametrize("name", CAPABILITIES)
+@pytest.mark.parametrize("name", QUESTIONS)
 def test_a_search_stopped_at_any_point_returns_a_valid_answer(name: str, by_clock: bool) -> None:
     for body in bodies(name):
         whole = Asks()
-        assert stopped(CAPABILITIES[name], body, whole, by_clock=by_clock) == "answered", body
+        assert stopped(QUESTIONS[name], body, whole, by_clock=by_clock) == "answered", body
         for last in range(0, whole.count + 1, max(1, whole.count // MOMENTS)):
-            assert stopped(CAPABILITIES[name], body, Asks(last), by_clock=by_clock) == "answered", (last, body)
+            assert stopped(QUESTIONS[name], body, Asks(last), by_clock=by_clock) == "answered", (last, body)
 
 
 @pytest.mark.drawn
-@pytest.mark.parametrize("name", CAPABILITIES)
+@pytest.mark.parametrize("name", QUESTIONS)
 def test_drawn_questions_that_are_stopped_contradict_no_whole_answer(name: str) -> None:
     tally = Tally()
     for k in seeds(3):
@@ -61,7 +61,7 @@ def test_drawn_questions_that_are_stopped_contradict_no_whole_answer(name: str) 
 
 
 def test_errors_with_a_stopped_question_are_reported(capsys: pytest.CaptureFixture[str]) -> None:
-    tally, question = Tally(), ("certify", {**CAPABILITIES["certify"].example, "options": {}}, "the example")
+    tally, question = Tally(), ("certify", {**QUESTIONS["certify"].example, "options": {}}, "the example")
     with pytest.MonkeyPatch.context() as changed:
         changed.setattr(stopping, "read_question", lambda *_: 1 // 0)
         assert stopped_here(question, random.Random(0), HERE, 5, tally) == 1

@@ -30,7 +30,7 @@ from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import Buffer
 from memplan.planner.model.sizes import size_text
-from memplan.questions.capability import Answer
+from memplan.questions.question import Answer
 from memplan.questions.reading import validated
 from memplan.solvers.portfolio.solve import solve
 

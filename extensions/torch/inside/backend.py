@@ -35,7 +35,7 @@ from memplan.extensions.torch.inside.passes import reordered, with_clones, with_
 from memplan.extensions.torch.inside.tracing import interpreted
 from memplan.planner.errors import FormatError
 from memplan.planner.model.sizes import Size
-from memplan.questions.capability import CapabilityOptions
+from memplan.questions.question import QuestionOptions
 from memplan.questions.reading import validated
 
 _TIME_LIMIT_S = 5.0
@@ -46,7 +46,7 @@ _BUDGET = 0.5
 """The part of its activations that torch's least cut may keep, where that is tried."""
 
 
-class BackendOptions(CapabilityOptions):
+class BackendOptions(QuestionOptions):
     """The options of the backend; a capacity is bytes, or a text such as 8GiB."""
 
     capacity: Size | None = Field(

@@ -10,10 +10,10 @@ from pydantic import AfterValidator, Field
 from memplan.extensions.torch.files.allocator_settings import ROUNDING, AllocatorSettings, settings_of
 from memplan.extensions.torch.files.storages import StepMemory, Storage
 from memplan.planner.model.sizes import Size
-from memplan.questions.capability import CapabilityOptions
+from memplan.questions.question import QuestionOptions
 
 CUBLAS = (2 * 4096 + 8 * 16) << 10
-"""The workspace of cuBLAS, from its first product on; 32 MiB on devices of compute capability 9."""
+"""The workspace of cuBLAS, from its first product on; 32 MiB on devices of compute question 9."""
 APART = {
     "kernel_workspace": "workspaces of convolutions, attention and recurrent layers",
     "context": "the context of the device, with its kernels",
@@ -36,7 +36,7 @@ ALLOCATOR = (
 )
 
 
-class FitsOptions(CapabilityOptions):
+class FitsOptions(QuestionOptions):
     """The options of `fits`; sizes are bytes, or texts such as 24GiB."""
 
     capacity: Size | None = Field(None, description="The device's memory.")

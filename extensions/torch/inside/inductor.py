@@ -20,7 +20,7 @@ from memplan.extensions.shapes.symbols.problem import SymbolicBuffer, SymbolicPr
 from memplan.extensions.shapes.symbols.reading import read
 from memplan.extensions.shapes.symbols.space import SymbolRange
 from memplan.planner.errors import InputError
-from memplan.questions.capability import Control
+from memplan.questions.question import Control
 
 MOST_PARTS = 20_000
 """The most terms of all offsets, written out; what inductor writes repeats those of the offsets beneath."""

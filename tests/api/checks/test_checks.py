@@ -14,11 +14,11 @@ from memplan.planner.errors import OptionError
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
-from memplan.questions.capability import Control
 from memplan.questions.check.budgets import Tolerance, plan_within, read_budgets, within
-from memplan.questions.check.check import CAPABILITY, Check, CheckOptions, check, checked, lines
+from memplan.questions.check.check import QUESTION, Check, CheckOptions, check, checked, lines
 from memplan.questions.check.pools import RULES
 from memplan.questions.plan.baseline import Baseline, checked_baseline, read_baseline_parts, write_baseline
+from memplan.questions.question import Control
 from memplan.solvers.portfolio.solve import solve
 
 
@@ -272,6 +272,6 @@ def test_a_check_plans_by_itself_and_reads_the_same_from_json() -> None:
     assert found.plan is not None
     assert verify(NEW, found.plan) == ()
     assert check(NEW, found.plan, BASELINE, options=options).failures == found.failures
-    read = TypeAdapter(Check).validate_json(CAPABILITY.write(found))
+    read = TypeAdapter(Check).validate_json(QUESTION.write(found))
     assert list(lines(read)) == list(lines(found))
     assert REPORTS[".md"](read) == REPORTS[".md"](found)

@@ -18,7 +18,7 @@ from memplan.planner.formats import read_plan, read_problem
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
-from memplan.questions import CAPABILITIES
+from memplan.questions import QUESTIONS
 from tests.support.hard_requests import hard_request, soon
 from tests.support.processes import WORKER, below, command, runs
 from tests.support.server import Running
@@ -103,10 +103,10 @@ def test_the_schema_describes_problems_plans_operations_and_graphs(capfd: pytest
 
 
 @pytest.mark.slow
-def test_the_corpus_has_a_body_and_its_answer_of_each_capability(tmp_path: Path) -> None:
+def test_the_corpus_has_a_body_and_its_answer_of_each_question(tmp_path: Path) -> None:
     assert main(["schema", "-o", str(tmp_path / "schema.json"), "--corpus", str(tmp_path / "corpus")]) == 0
     cases = {path.stem: json.loads(path.read_text()) for path in (tmp_path / "corpus").iterdir()}
-    assert cases.keys() == CAPABILITIES.keys()
+    assert cases.keys() == QUESTIONS.keys()
     planned = cases["plan"]
     problem, plan = Problem.model_validate(planned["body"]["problem"]), Plan.model_validate(planned["answer"])
     assert memplan.verify(problem, plan).valid

@@ -10,7 +10,7 @@ import pytest
 
 from memplan.api.cli.commands import listed, made, names
 from memplan.api.cli.main import main
-from memplan.questions import Command, questions
+from memplan.questions import Command, question_rows
 
 ROOT = Path(__file__).parents[3]
 
@@ -31,7 +31,7 @@ def test_the_list_of_commands_includes_those_of_other_distributions(
     shown = capfd.readouterr().out
     networks = shown.partition("\nNetworks:\n")[2].partition("\n\n")[0]
     assert "  frob      Frob a plan" in networks
-    assert all(f"\n  {name} " in shown for name in questions())
+    assert all(f"\n  {name} " in shown for name in question_rows())
 
 
 @pytest.mark.parametrize("words", [["-h"], ["--help"], ["keys", "--help"], ["serve", "--help"]])

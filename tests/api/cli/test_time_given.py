@@ -18,7 +18,7 @@ from memplan.api.cli.asking import ask, end, read, show
 from memplan.api.cli.question_command import answer_plainly, command_of
 from memplan.api.cli.running import seconds_left
 from memplan.api.cli.streams import write
-from memplan.questions.capability import Answer, Capability, CapabilityOptions, Control
+from memplan.questions.question import Answer, Control, Question, QuestionOptions
 from memplan.solvers.processes.apart import run_in_thread, writing
 
 
@@ -28,7 +28,7 @@ class Count(Answer):
     count: int
 
 
-class NotedOptions(CapabilityOptions):
+class NotedOptions(QuestionOptions):
     """How many answers are noted."""
 
     notes: int = 0
@@ -64,7 +64,7 @@ def endless(options: NotedOptions = NOTED, control: Control = CONTROL) -> Count:
     return Count(count=-1)
 
 
-ENDLESS = Capability(endless, inputs=(), lines=lambda found: [str(found.count)], example={})
+ENDLESS = Question(endless, inputs=(), lines=lambda found: [str(found.count)], example={})
 
 
 def test_a_command_that_ignores_its_time_limit_returns_the_last_result_that_it_recorded() -> None:

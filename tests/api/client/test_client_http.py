@@ -22,7 +22,7 @@ from memplan.extensions.networks.operations.order_check import peak_of
 from memplan.planner.errors import OptionError
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
-from memplan.questions import CAPABILITIES
+from memplan.questions import QUESTIONS
 from tests.support.hard_requests import hard_request
 from tests.support.renaming import respelled, spelled
 from tests.support.server import Running
@@ -219,7 +219,7 @@ def test_operations_are_ordered_and_checked(client: Client) -> None:
 
 
 def test_a_request_of_a_kind_is_a_job_too(client: Client) -> None:
-    options = CAPABILITIES["order"].options(time_limit_s=60.0)
+    options = QUESTIONS["order"].options(time_limit_s=60.0)
     job = client.submit({"graph": GRAPH}, options, kind="order", priority=2)
     assert (job.kind, job.priority) == ("order", 2)
     assert client.wait(job.id).state == "succeeded"

@@ -18,7 +18,7 @@ from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.systems import reference_planners
 from memplan.planner.verify.verifier import verify
-from memplan.questions import CAPABILITIES
+from memplan.questions import QUESTIONS
 from memplan.questions.reading import ReadOptions
 from memplan.solvers.portfolio import registry
 from memplan.solvers.portfolio.registry import SOLVERS
@@ -170,7 +170,7 @@ def test_clients_can_be_made_from_the_schema(server: Running) -> None:
 
 
 def test_ranges_and_values_of_symbols_can_be_given_in_the_query(server: Running) -> None:
-    example = CAPABILITIES["shapes"].example
+    example = QUESTIONS["shapes"].example
     query = {"symbol": "n=2..16,b=1..4", "limits": "true", "within": "1048576", "at": "b=2"}
     answer = server.client.post("/v1/shapes", json={"problem": example["problem"]}, params=query)
     assert answer.status_code == 200, answer.text

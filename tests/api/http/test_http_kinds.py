@@ -13,8 +13,8 @@ from memplan.api.http.openapi import PROBLEM_EXAMPLE
 from memplan.api.settings import Settings
 from memplan.extensions.networks.operations.graph import graph_from
 from memplan.extensions.networks.order.options import OrderOptions
-from memplan.questions import CAPABILITIES
-from memplan.questions.capability.wire import request_model
+from memplan.questions import QUESTIONS
+from memplan.questions.question.wire import request_model
 from tests.support.server import Running, running
 
 # Given, both inputs of each sum are alive at once; in pairs, one sum at a time.
@@ -28,7 +28,7 @@ GRAPH: dict[str, Any] = {
         {"in": [2, 3], "out": [5]},
     ],
 }
-QUESTIONS = tuple(name for name in CAPABILITIES if name != "plan")
+QUESTIONS = tuple(name for name in QUESTIONS if name != "plan")
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +56,7 @@ def test_a_job_of_a_kind_ends_with_the_answer_of_its_call(server: Running) -> No
 
 
 def test_the_points_of_a_cascade_are_streamed_as_they_are_found(server: Running) -> None:
-    body = CAPABILITIES["cascade"].example
+    body = QUESTIONS["cascade"].example
     found = server.client.post("/v1/cascade", json=body).json()
     assert (found["layers_peak"], found["points"][-1]["peak"], found["exhausted"]["intervals"]) == (23_040, 4_667, True)
     job = server.client.post("/v1/jobs?kind=cascade", json=body).json()
@@ -95,14 +95,14 @@ def test_a_kind_that_is_not_known_is_refused(server: Running) -> None:
 
 def test_every_kind_has_a_call_that_the_schema_describes(server: Running) -> None:
     described = server.client.get("/openapi.json").json()
-    for kind in map(CAPABILITIES.__getitem__, QUESTIONS):
+    for kind in map(QUESTIONS.__getitem__, QUESTIONS):
         call = described["paths"][kind.path]["post"]
         assert {"200", "400", "408", "413", "415", "422", "429", "503"} <= call["responses"].keys()
         assert request_model(kind).__name__ in described["components"]["schemas"]
 
 
 def test_sizes_of_pools_are_swept(server: Running) -> None:
-    asked = {name: CAPABILITIES["sweep"].example[name] for name in ("problem", "sizes")}
+    asked = {name: QUESTIONS["sweep"].example[name] for name in ("problem", "sizes")}
     found = server.client.post("/v1/sweep", json=asked).json()
     assert found["combinations"] == 3
     assert [(row["size"], row["cost"], row["status"]) for row in found["points"]] == [
@@ -164,8 +164,8 @@ def test_a_job_has_the_body_that_came_and_its_answer_in_lines(server: Running) -
     assert server.client.get(f"{job['links']['self']}/request").json() == body
     said = server.client.get(job["links"]["result"], headers={"Accept": "text/plain"})
     assert said.headers["content-type"].startswith("text/plain")
-    answer = CAPABILITIES["order"].answer.model_validate(server.client.get(job["links"]["result"]).json())
-    assert said.text.splitlines() == list(CAPABILITIES["order"].lines(answer))
+    answer = QUESTIONS["order"].answer.model_validate(server.client.get(job["links"]["result"]).json())
+    assert said.text.splitlines() == list(QUESTIONS["order"].lines(answer))
     plan = server.ended(server.client.post("/v1/jobs", json=PROBLEM_EXAMPLE).json())
     assert server.client.get(f"{plan['links']['self']}/request").json() == PROBLEM_EXAMPLE
     assert server.client.get("/v1/jobs/none/request").status_code == 404

@@ -12,7 +12,7 @@ from memplan.api.service.cache.compiled_problem import CompiledProblem
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
-from memplan.questions.plan.plan import CAPABILITY, PlanOptions, plan
+from memplan.questions.plan.plan import QUESTION, PlanOptions, plan
 from tests.support.hard_requests import hard_request
 from tests.support.profiled import POOL_OF_Y, PROFILED
 from tests.support.server import Running
@@ -200,5 +200,5 @@ def test_the_reason_of_a_deterministic_plan_is_the_same_everywhere(server: Runni
     asked = {"problem": TIGHT, "options": {"deterministic": True}}
     answers = [server.client.post("/v1/plan", json=asked).content for _ in range(2)]
     links = server.ended(server.client.post("/v1/jobs", json=asked).json())["links"]
-    here = CAPABILITY.write(plan(Problem.model_validate(TIGHT), options=PlanOptions(deterministic=True)))
+    here = QUESTION.write(plan(Problem.model_validate(TIGHT), options=PlanOptions(deterministic=True)))
     assert [*answers, server.client.get(links["result"]).content] == [here] * 3

@@ -8,7 +8,7 @@ from pydantic import TypeAdapter
 from memplan.planner.errors import PlanError
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
-from memplan.questions.certify.certify import CAPABILITY, CertificateAnswer, certify, lines
+from memplan.questions.certify.certify import QUESTION, CertificateAnswer, certify, lines
 
 BUFFERS = [{"id": "a", "size": 64, "start": 0, "end": 3}, {"id": "b", "size": 48, "start": 2, "end": 5}]
 PROBLEM = Problem.model_validate({"buffers": BUFFERS})
@@ -16,19 +16,19 @@ PROBLEM = Problem.model_validate({"buffers": BUFFERS})
 
 def test_a_plan_is_certified_whether_it_is_made_here_or_given() -> None:
     found = certify(PROBLEM)
-    assert (found.kind, found.plan.peak, CAPABILITY.exit_status(found)) == ("live-set", 112, 0)
+    assert (found.kind, found.plan.peak, QUESTION.exit_status(found)) == ("live-set", 112, 0)
     assert certify(PROBLEM, found.plan).sha256 == found.sha256
-    read = TypeAdapter(CertificateAnswer).validate_json(CAPABILITY.write(found))
+    read = TypeAdapter(CertificateAnswer).validate_json(QUESTION.write(found))
     assert list(lines(read)) == list(lines(found))
     assert next(iter(lines(found))).startswith("a peak of 112 bytes is the least: by live-set")
-    assert CAPABILITY.refutes({"problem": PROBLEM}, read) is None
+    assert QUESTION.refutes({"problem": PROBLEM}, read) is None
 
 
 def test_the_reason_for_a_missing_answer_is_reported() -> None:
     rows = [{"id": "a", "pool": "default", "offset": 0}, {"id": "b", "pool": "default", "offset": 64}]
     found = certify(PROBLEM, Plan.model_validate({"status": "feasible", "placements": rows}))
     assert list(lines(found)) == ["no certificate: the plan is feasible, which claims no proof"]
-    assert CAPABILITY.exit_status(found) == 1
+    assert QUESTION.exit_status(found) == 1
 
 
 def test_a_plan_that_is_not_valid_is_refused() -> None:
@@ -37,4 +37,4 @@ def test_a_plan_that_is_not_valid_is_refused() -> None:
     with pytest.raises(PlanError, match="plan: "):
         certify(PROBLEM, wrong)
     answer = certify(PROBLEM).model_copy(update={"plan": wrong})
-    assert (CAPABILITY.refutes({"problem": PROBLEM}, answer) or "").startswith("plan: is not one of this problem")
+    assert (QUESTION.refutes({"problem": PROBLEM}, answer) or "").startswith("plan: is not one of this problem")

@@ -15,13 +15,13 @@ from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.overlaps import no_two_share_bytes
 from memplan.planner.verify.placed import PlacedBuffers
-from memplan.questions.capability import Control
 from memplan.questions.check import check as checking
-from memplan.questions.check.check import CAPABILITY, Check, CheckOptions, check
+from memplan.questions.check.check import QUESTION, Check, CheckOptions, check
 from memplan.questions.check.difference import Difference, difference_of, lines_of_difference
 from memplan.questions.check.moves import MoveReasons
 from memplan.questions.plan.baseline import Baseline, read_baseline_field
 from memplan.questions.plan.plan import PlanOptions, plan
+from memplan.questions.question import Control
 from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.search.control import Deadline
 from tests.support.depth import DEPTH
@@ -64,7 +64,7 @@ def test_equal_plans_have_no_differences() -> None:
     for new, unmoved, status in ((OLD, False, 0), (NEXT, False, 0), (OLD, True, 0), (NEXT, True, 1)):
         options = CheckOptions(tolerance="100%", differences=True, unmoved=unmoved)
         answer = check(new.problem, new.plan, OLD, options=options)
-        assert CAPABILITY.exit_status(answer) == status
+        assert QUESTION.exit_status(answer) == status
         assert answer.difference == difference_of(OLD, new)
 
 

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from memplan.planner.model.problem import Problem
-from memplan.questions.capability import Control
 from memplan.questions.explain import what_if as studying
 from memplan.questions.explain.explain import explain, lines
 from memplan.questions.explain.values import ExplainOptions, WhatIf
+from memplan.questions.question import Control
 from memplan.solvers.portfolio.solve import solve
 from tests.support.oracle import best_score
 from tests.support.tight_problems import tight_problem

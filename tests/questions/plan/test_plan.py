@@ -13,9 +13,9 @@ from memplan.api.cli.main import main
 from memplan.planner.errors import OptionError
 from memplan.planner.model.plan import Plan, problem_of
 from memplan.planner.model.problem import Problem
-from memplan.questions.capability import Control
 from memplan.questions.plan.answers import plan_lines
-from memplan.questions.plan.plan import CAPABILITY, PlanOptions, plan
+from memplan.questions.plan.plan import QUESTION, PlanOptions, plan
+from memplan.questions.question import Control
 
 BUFFERS = [{"id": "a", "size": 64, "start": 0, "end": 3}, {"id": "b", "size": 48, "start": 2, "end": 5}]
 ROOMY = Problem.model_validate({"buffers": BUFFERS})
@@ -26,7 +26,7 @@ STEADY = PlanOptions(deterministic=True)
 @pytest.mark.parametrize("problem", [ROOMY, TIGHT])
 def test_a_solve_is_a_plan_with_options_by_name(problem: Problem) -> None:
     answer = plan(problem, options=STEADY)
-    assert CAPABILITY.write(memplan.solve(problem, deterministic=True)) == CAPABILITY.write(answer)
+    assert QUESTION.write(memplan.solve(problem, deterministic=True)) == QUESTION.write(answer)
     assert memplan.solve is memplan.plan
     assert inspect.unwrap(memplan.plan) is plan
     assert problem_of(answer) == problem
@@ -54,9 +54,9 @@ def test_plan_searches_for_the_reason_if_the_problem_does_not_fit() -> None:
 
 def test_progress_and_stages_are_reported() -> None:
     told: list[str | None] = []
-    plan(TIGHT, options=STEADY, control=Control(report=lambda event: told.append(CAPABILITY.progress(event))))
+    plan(TIGHT, options=STEADY, control=Control(report=lambda event: told.append(QUESTION.progress(event))))
     assert 'pool "sram" lacks 12 bytes' in str(told[-1])
-    plan(ROOMY, options=STEADY, control=Control(report=lambda event: told.append(CAPABILITY.progress(event))))
+    plan(ROOMY, options=STEADY, control=Control(report=lambda event: told.append(QUESTION.progress(event))))
     assert str(told[-1]).startswith("best peak 112  bound 112  gap 0.00%")
 
 
@@ -73,6 +73,6 @@ def test_only_a_local_caller_may_name_code_of_his_own() -> None:
 def test_a_written_plan_has_the_same_table_when_read_again() -> None:
     for problem in (ROOMY, TIGHT):
         found = plan(problem, options=STEADY)
-        read = TypeAdapter(Plan).validate_json(CAPABILITY.write(found))
+        read = TypeAdapter(Plan).validate_json(QUESTION.write(found))
         assert list(plan_lines(read)) == list(plan_lines(found))
     assert list(plan_lines(plan(ROOMY, options=STEADY)))[1] == "default: 112 bytes (112 B), lower bound 112"

@@ -11,7 +11,7 @@ from memplan.planner.errors import OptionError, PlanError
 from memplan.planner.formats import read_problem
 from memplan.planner.model.plan import KeptPlaces, Plan
 from memplan.planner.verify import verifier
-from memplan.questions.capability import Control
+from memplan.questions.question import Control
 from memplan.questions.verify.verify import Verdict, VerifyOptions, verify
 from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.search.control import Deadline

@@ -13,7 +13,7 @@ from memplan.api.cli.main import main
 from memplan.planner.errors import InputError
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
-from memplan.questions.verify.verify import CAPABILITY, Verdict, lines, verify
+from memplan.questions.verify.verify import QUESTION, Verdict, lines, verify
 from memplan.solvers.certificates.certify import certify, with_certificate
 from tests.support.random_problems import random_problem
 from tests.support.tight_problems import mixed_alignments
@@ -163,7 +163,7 @@ def test_a_certificate_of_another_problem_or_without_a_proof_is_reported() -> No
         update={"proof": other.proof.model_copy(update={"certificate": certify(TWO, solve(TWO)).facts()})}
     )
     assert any("certificate.sha256" in each.message for each in verify(ONE, wrong, text).violations)
-    assert CAPABILITY.exit_status(said) == 3
+    assert QUESTION.exit_status(said) == 3
 
 
 def test_the_command_checks_the_given_file_unchanged(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -24,7 +24,7 @@ from memplan.extensions.networks.operations.graph import OperationGraph, graph_f
 from memplan.extensions.networks.order.search.solve import order_operations
 from memplan.planner.errors import OptionError, TimeOverError
 from memplan.planner.verify.verifier import verify
-from memplan.questions.capability import Control
+from memplan.questions.question import Control
 from tests.support.depth import seeds
 from tests.support.networks import NETWORKS, Network, five_operations, heads_in_turns, two_convolutions
 from tests.support.random_networks import random_blocks, random_network, random_six, random_units

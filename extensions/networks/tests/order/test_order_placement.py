@@ -17,7 +17,7 @@ from memplan.extensions.networks.operations.graph import OperationGraph, graph_f
 from memplan.extensions.networks.operations.order_check import bytes_along, moves_of, peak_of
 from memplan.extensions.networks.order.answer import OrderAnswer
 from memplan.extensions.networks.order.options import OrderOptions
-from memplan.extensions.networks.order.order import CAPABILITY, order
+from memplan.extensions.networks.order.order import QUESTION, order
 from memplan.extensions.networks.order.placement import order_and_place
 from memplan.extensions.networks.order.search.nearness import nearby
 from memplan.extensions.networks.order.search.solve import order_operations
@@ -138,22 +138,22 @@ COUNTED = OrderOptions(deterministic=True)
 
 
 def read_again(found: OrderAnswer) -> OrderAnswer:
-    return TypeAdapter(OrderAnswer).validate_json(CAPABILITY.write(found))
+    return TypeAdapter(OrderAnswer).validate_json(QUESTION.write(found))
 
 
 def wrong(found: OrderAnswer, options: OrderOptions = COUNTED, graph: OperationGraph = GRAPH) -> str | None:
-    return CAPABILITY.refutes({"graph": graph, "options": options}, found)
+    return QUESTION.refutes({"graph": graph, "options": options}, found)
 
 
 def test_an_order_that_is_written_and_read_has_the_same_table() -> None:
     found = order(GRAPH, COUNTED)
     assert (found.peak, found.placed_peak, found.given_peak) == (107, 107, 206)
-    assert list(CAPABILITY.lines(read_again(found))) == list(CAPABILITY.lines(found))
-    moved = [[*CAPABILITY.lines(found.model_copy(update={"moves": n}))][-1].split(None, 2)[2] for n in (1, 2)]
+    assert list(QUESTION.lines(read_again(found))) == list(QUESTION.lines(found))
+    moved = [[*QUESTION.lines(found.model_copy(update={"moves": n}))][-1].split(None, 2)[2] for n in (1, 2)]
     assert moved == ["operation is moved", "operations are moved"]
     assert (counted(1, "buffer"), counted(2000, "buffer")) == ("1 buffer", "2,000 buffers")
     again = order(GRAPH, OrderOptions(deterministic=True, time_limit_s=1, recompute=True))
-    assert list(CAPABILITY.lines(read_again(again))) == list(CAPABILITY.lines(again))
+    assert list(QUESTION.lines(read_again(again))) == list(QUESTION.lines(again))
     assert wrong(read_again(again)) is None
 
 
@@ -180,7 +180,7 @@ def test_orders_are_noted_before_there_is_a_plan(recompute: bool) -> None:
     found = order(graph, options, Control(note=noted.append))
     assert [each.placed_peak for each in noted] == [None, None]
     assert noted[0].order == tuple(range(2000))
-    assert [CAPABILITY.exit_status(each) for each in noted] == [recompute] * 2
+    assert [QUESTION.exit_status(each) for each in noted] == [recompute] * 2
     for each in (*noted, found):
         assert wrong(read_again(each), options, graph) is None
-        assert list(CAPABILITY.lines(read_again(each)))
+        assert list(QUESTION.lines(read_again(each)))

@@ -14,7 +14,7 @@ from memplan.extensions.networks.operations.costs import costs_of
 from memplan.extensions.networks.operations.graph import OperationGraph, graph_from, write_graph
 from memplan.extensions.networks.operations.graph_variants import in_ways
 from memplan.extensions.networks.operations.order_check import peak_of
-from memplan.extensions.networks.order.order import CAPABILITY
+from memplan.extensions.networks.order.order import QUESTION
 from tests.support.depth import seeds
 from tests.support.operation_graphs import least_peak, random_graph
 
@@ -54,7 +54,7 @@ def test_the_ways_are_the_cheapest_with_the_least_peak_of_all_orders_and_ways(se
     if found.placed_peak == found.peak:
         least = min(sum(costs_of(in_ways(graph, other))) for other in fitting)
         assert sum(costs_of(in_ways(graph, ways))) == least
-    assert CAPABILITY.refutes({"graph": graph, "options": OrderOptions()}, found) is None
+    assert QUESTION.refutes({"graph": graph, "options": OrderOptions()}, found) is None
     if found.certificate is not None and found.certificate.text is not None:
         CHECKER.check(write_graph(graph).decode(), found.certificate.text.splitlines())
 
@@ -75,7 +75,7 @@ def test_an_answer_with_ways_that_there_are_not_is_refuted(ways: tuple[int, ...]
     graph = graph_from({"size": [8, 4, 100], "kept": [2], "ops": ROWS})
     found = order(graph).model_copy(update={"alternatives": ways})
     assert "must name a way of each operation" in str(
-        CAPABILITY.refutes({"graph": graph, "options": OrderOptions()}, found)
+        QUESTION.refutes({"graph": graph, "options": OrderOptions()}, found)
     )
 
 

@@ -10,7 +10,7 @@ import pytest
 from lab.families import tight
 from memplan.planner.model.plan import Enough, Explanation
 from memplan.planner.model.problem import Problem
-from memplan.questions.explain.explain import CAPABILITY, explain, lines
+from memplan.questions.explain.explain import QUESTION, explain, lines
 from memplan.questions.explain.reasons.live_sets import enough
 from memplan.questions.explain.reasons.reasoning import reason_of
 from memplan.questions.explain.values import ExplainOptions
@@ -204,7 +204,7 @@ def test_an_explanation_that_its_limit_ended_says_so(capacity: int, status: str)
     problem = tight(seed=1, n=300, live=20, turnover=3.0).with_capacity(capacity)
     found = explain(problem, options=ExplainOptions(time_limit_s=0.3))
     assert (found.status, found.stop_reason) == (status, "time_limit")
-    assert CAPABILITY.exit_status(found) == (status == "unknown")
+    assert QUESTION.exit_status(found) == (status == "unknown")
     assert "time_limit" in list(lines(found))[1]
 
 

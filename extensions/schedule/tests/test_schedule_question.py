@@ -10,7 +10,7 @@ import pytest
 
 from memplan import OperationGraph, Target, schedule
 from memplan.extensions.schedule.answer import ScheduleAnswer
-from memplan.extensions.schedule.schedule import CAPABILITY, ScheduleOptions, lines
+from memplan.extensions.schedule.schedule import QUESTION, ScheduleOptions, lines
 from memplan.planner.errors import ProblemError
 from tests.support.networks import two_convolutions
 
@@ -34,7 +34,7 @@ def test_a_target_has_a_fast_memory_a_slow_one_and_a_link() -> None:
 
 def test_buffers_are_no_operations() -> None:
     with pytest.raises(ProblemError, match="got buffers, which say no operations and which `plan` takes"):
-        CAPABILITY.inputs[0].from_json({"buffers": [{"id": 1, "size": 4, "start": 0, "end": 2}]})
+        QUESTION.inputs[0].from_json({"buffers": [{"id": 1, "size": 4, "start": 0, "end": 2}]})
 
 
 def on_a_target() -> ScheduleAnswer:
@@ -75,10 +75,10 @@ FORGED = [
 def test_a_schedule_of_a_network_that_came_from_elsewhere_is_run_again(change: dict[str, Any], sentence: str) -> None:
     options = ScheduleOptions(fast_memory=8192)
     target = Target.model_validate(example("ethos_u55_like.json"))
-    question = {"problem": two_convolutions(), "target": target, "options": options}
+    values = {"problem": two_convolutions(), "target": target, "options": options}
     answer = json.loads(on_a_target().model_dump_json())
-    assert CAPABILITY.refutes(question, ScheduleAnswer.model_validate(answer)) is None
-    assert CAPABILITY.refutes(question, ScheduleAnswer.model_validate(answer | change)) == sentence
+    assert QUESTION.refutes(values, ScheduleAnswer.model_validate(answer)) is None
+    assert QUESTION.refutes(values, ScheduleAnswer.model_validate(answer | change)) == sentence
 
 
 @pytest.mark.parametrize(
@@ -94,9 +94,9 @@ def test_the_offsets_of_a_given_schedule_are_verified(change: dict[str, int], se
     answer = json.loads(on_a_target().model_dump_json())
     for slot in answer["slots"]:
         slot.update(change)
-    question = {"problem": two_convolutions(), "target": Target.model_validate(example("ethos_u55_like.json"))}
-    question["options"] = ScheduleOptions(fast_memory=8192)
-    assert (CAPABILITY.refutes(question, ScheduleAnswer.model_validate(answer)) or "").startswith(sentence)
+    values = {"problem": two_convolutions(), "target": Target.model_validate(example("ethos_u55_like.json"))}
+    values["options"] = ScheduleOptions(fast_memory=8192)
+    assert (QUESTION.refutes(values, ScheduleAnswer.model_validate(answer)) or "").startswith(sentence)
 
 
 @pytest.mark.parametrize(
@@ -118,6 +118,6 @@ def test_a_network_needs_a_target_with_a_rate(name: str | None, sentence: str) -
 
 def test_a_body_of_json_is_a_network_too() -> None:
     machine = example("gap8_like.json")
-    problem = CAPABILITY.inputs[0].from_json(CAPABILITY.inputs[0].to_json(two_convolutions()))
+    problem = QUESTION.inputs[0].from_json(QUESTION.inputs[0].to_json(two_convolutions()))
     assert isinstance(problem, OperationGraph)
     assert schedule(problem, Target.model_validate(machine)).latency > 0

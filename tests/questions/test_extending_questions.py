@@ -1,4 +1,4 @@
-"""The guides in docs/adding.md, followed: a toy capability and a toy option for models, in a copy of memplan."""
+"""The guides in docs/adding.md, followed: a toy question and a toy option for models, in a copy of memplan."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from tests.support.house_copies import ROOT, before, copy_packages, extend, guid
 
 pytestmark = pytest.mark.slow
 
-COUNT = '''"""The capability `count`: the buffers of a problem, counted one by one."""
+COUNT = '''"""The question `count`: the buffers of a problem, counted one by one."""
 
 from pydantic import Field
 
-from memplan.questions.capability import Answer, Capability, CapabilityOptions, Control
+from memplan.questions.question import Answer, Question, QuestionOptions, Control
 from memplan.questions.inputs import PROBLEM
 from memplan.planner.model.problem import Problem
 
 
-class CountOptions(CapabilityOptions):
+class CountOptions(QuestionOptions):
     """Options of a count."""
 
     least: int = Field(0, ge=0, description="Count buffers of at least so many bytes.")
@@ -41,7 +41,7 @@ def count(problem: Problem, options: CountOptions = CountOptions(), control: Con
     return Count(buffers=sum(buffer.size >= options.least for buffer in problem.buffers))
 
 
-CAPABILITY = Capability(
+QUESTION = Question(
     count,
     inputs=(PROBLEM,),
     lines=lambda found: [f"{found.buffers} buffers"],
@@ -135,18 +135,18 @@ print("padded")
 
 
 def test_the_guides_list_few_files() -> None:
-    assert guide("How to add a capability") == {"questions/NAME/NAME.py", "questions/__init__.py"}
+    assert guide("How to add a question") == {"questions/NAME/NAME.py", "questions/__init__.py"}
     assert guide("How to add an option for reading models") == {
         "planner/foreign/model_options.py",
         "planner/foreign/NAME/reader.py",
     }
 
 
-def test_a_toy_capability_is_answered_on_every_entrance(tmp_path: Path) -> None:
+def test_a_toy_question_is_answered_on_every_entrance(tmp_path: Path) -> None:
     copy_packages(tmp_path)
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
     rows = "_OWN: Mapping[str, Row] = {\n"
-    found = "    from memplan.questions.count.count import CAPABILITY\n\n    return CAPABILITY\n"
+    found = "    from memplan.questions.count.count import QUESTION\n\n    return QUESTION\n"
     load = f"def _count() -> Any:\n{found}\n"
     extend(
         tmp_path,

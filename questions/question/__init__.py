@@ -1,4 +1,4 @@
-"""A capability: a Python function with inputs, options and an answer, from which every entrance is generated."""
+"""A question: a Python function with inputs, options and an answer, from which every entrance is generated."""
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping
@@ -14,7 +14,7 @@ from memplan.planner.errors import InvalidPlanError, OptionError
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.model.rows import Value
 from memplan.questions.inputs.extent import Extent
-from memplan.questions.inputs.question import Input, Question, plan_refuted
+from memplan.questions.inputs.values import Input, InputValues, plan_refuted
 from memplan.solvers.portfolio.options import DEFAULT_TIME_LIMIT_S, MAX_TIME_LIMIT_S
 from memplan.solvers.search.control import NEVER as NEVER
 from memplan.solvers.search.control import Control as Control
@@ -25,8 +25,8 @@ Seconds = Annotated[float, Field(gt=0, le=MAX_TIME_LIMIT_S, allow_inf_nan=False)
 A = TypeVar("A")
 
 
-class CapabilityOptions(Value):
-    """The options that all capabilities have."""
+class QuestionOptions(Value):
+    """The options that all questions have."""
 
     error = OptionError
 
@@ -48,8 +48,8 @@ class CapabilityOptions(Value):
         return {name: getattr(self, name) for name in names}
 
 
-class SearchOptions(CapabilityOptions):
-    """The options of capabilities that search."""
+class SearchOptions(QuestionOptions):
+    """The options of questions that search."""
 
     deterministic: bool = Field(
         False,
@@ -86,7 +86,7 @@ class PlanLink(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Capability(Generic[A]):
+class Question(Generic[A]):
     """A question that memplan answers: `function(*inputs, options, control) -> answer`, with all that entrances need.
 
     Its name, its help and the models of its options and of its answer are those of the function; each option stands
@@ -106,10 +106,10 @@ class Capability(Generic[A]):
     exits: Mapping[int, str] = field(default_factory=dict)
     status: Callable[[A], str | None] = lambda answer: getattr(answer, "status", None)
     any_of: tuple[str, ...] = ()
-    check: Callable[[Question, Any], None] | None = None
+    check: Callable[[InputValues, Any], None] | None = None
     progress: Callable[[Mapping[str, Any]], str | None] = lambda _: None
     is_brief: Callable[[Extent, Any], bool] = lambda _extent, _options: False
-    refutes: Callable[[Question, A], str | None] = plan_refuted
+    refutes: Callable[[InputValues, A], str | None] = plan_refuted
     write: Callable[[A], bytes] = lambda answer: to_json(answer) + b"\n"
     view: ChartView | None = None
     link: PlanLink | None = None
@@ -135,7 +135,7 @@ class Capability(Generic[A]):
         return self.help.partition("\n")[0].partition(":")[0].rstrip(".")
 
     @cached_property
-    def options(self) -> type[CapabilityOptions]:
+    def options(self) -> type[QuestionOptions]:
         """The model of its options, taken from the function's default."""
         return type(inspect.signature(self.function).parameters["options"].default)
 
@@ -147,21 +147,21 @@ class Capability(Generic[A]):
 
     @property
     def answers(self) -> tuple[type[BaseModel], ...]:
-        """The models that an answer may have; most capabilities have one."""
+        """The models that an answer may have; most questions have one."""
         return get_args(self.answer) or (self.answer,)
 
-    def answered(self, question: Question, options: CapabilityOptions, control: Control) -> A:
+    def answered(self, values: InputValues, options: QuestionOptions, control: Control) -> A:
         """Answer a parsed question, verifying the answer and every note on the way. Raises MemplanError."""
         if self.check is not None:
-            self.check(question, options)
+            self.check(values, options)
         if (note := control.note) is not None:
-            control = replace(control, note=lambda found: note(self.verified(question, options, found)))
-        return self.verified(question, options, self.function(**question, options=options, control=control))
+            control = replace(control, note=lambda found: note(self.verified(values, options, found)))
+        return self.verified(values, options, self.function(**values, options=options, control=control))
 
-    def verified(self, question: Question, options: CapabilityOptions, answer: A) -> A:
+    def verified(self, values: InputValues, options: QuestionOptions, answer: A) -> A:
         """Return the answer if nothing refutes it; raises InvalidPlanError otherwise, a fault of memplan."""
         is_own = isinstance(answer, self.answers)
-        wrong = self.refutes({**question, "options": options}, answer) if is_own else f"gave {type(answer).__name__}"
+        wrong = self.refutes({**values, "options": options}, answer) if is_own else f"gave {type(answer).__name__}"
         if wrong is not None:
             raise InvalidPlanError(f"{self.name}: {wrong}")
         return answer
@@ -192,8 +192,8 @@ class AnswerOfFile(Answer):
     unknown: tuple[str, ...] = Field((), exclude_if=lambda sentences: not sentences)
 
 
-class ForeignOptions(ModelOptions, CapabilityOptions):
-    """The options of capabilities that read foreign files; services read those in a separate process."""
+class ForeignOptions(ModelOptions, QuestionOptions):
+    """The options of questions that read foreign files; services read those in a separate process."""
 
     name: Annotated[str, Field(max_length=1000)] | None = Field(
         None, description="The name of the file, which helps if its bytes do not show its format."

@@ -12,7 +12,7 @@ from memplan.questions.inputs.extent import Extent, extent_of
 from memplan.questions.reading import Reader
 
 T = TypeVar("T")
-Question = Mapping[str, Any]
+InputValues = Mapping[str, Any]
 """The inputs of a request by name, without those that were not given."""
 
 
@@ -26,7 +26,7 @@ class Subject(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Input(Generic[T]):
-    """An input of a capability: `name` in bodies and in Python, `wire` its type in the schema.
+    """An input of a question: `name` in bodies and in Python, `wire` its type in the schema.
 
     `from_json` reads its value in a body, `from_file` the bytes and the name of a file, with
     the inputs before it, None where it is not in there;
@@ -36,7 +36,7 @@ class Input(Generic[T]):
     flag for the file instead of an argument; what `reads_last` needs the others. `subject` tells what a request is
     about, `extent` how much, from its JSON before it is read (it raises InputError for what is surely too much), and
     `reading` has the options for reading the file. What `is_foreign` is a file of another system that the
-    capability itself reads, as bytes: a service does that in a process of its own.
+    question itself reads, as bytes: a service does that in a process of its own.
     """
 
     name: str
@@ -44,9 +44,9 @@ class Input(Generic[T]):
     from_json: Callable[[Any], T]
     to_json: Callable[[T], Any]
     help: str
-    from_file: Callable[[Reader, bytes, str, Question], T | None] | None = None
-    from_text: Callable[[tuple[str, ...], Question], T] | None = None
-    absent: Callable[[Reader, Question], T | None] | None = None
+    from_file: Callable[[Reader, bytes, str, InputValues], T | None] | None = None
+    from_text: Callable[[tuple[str, ...], InputValues], T] | None = None
+    absent: Callable[[Reader, InputValues], T | None] | None = None
     subject: Callable[[T], Subject] | None = None
     extent: Callable[[Any], Extent] = extent_of
     required: bool = True
@@ -61,36 +61,36 @@ class Input(Generic[T]):
 def read_inputs(
     inputs: tuple[Input[Any], ...],
     given: Mapping[str, Any],
-    read: Callable[[Input[Any], Any, Question, Reader], Any],
+    read: Callable[[Input[Any], Any, InputValues, Reader], Any],
     reader: Reader | None = None,
-) -> Question:
+) -> InputValues:
     """Return the inputs of a question, each read by `read` with the earlier inputs and a reader.
 
     What is not given, the files say that the reader read. Raises InputError.
     """
-    question, reader = dict[str, Any](), reader or Reader()
+    values, reader = dict[str, Any](), reader or Reader()
     for each in sorted(inputs, key=lambda each: each.reads_last):
         value = given.get(each.name)
         if value is not None:
-            value = read(each, value, question, reader)
+            value = read(each, value, values, reader)
         elif each.absent is not None and (reader.data or reader.own_plan is not None):
-            value = each.absent(reader, question)
+            value = each.absent(reader, values)
         if value is not None:
-            question[each.name] = value
-    return reader.settled(question)
+            values[each.name] = value
+    return reader.settled(values)
 
 
-def subject_of(inputs: tuple[Input[Any], ...], question: Mapping[str, Any]) -> Subject:
+def subject_of(inputs: tuple[Input[Any], ...], values: Mapping[str, Any]) -> Subject:
     """Return the facts about the last input that has some: of two problems, the newer one."""
-    about = [each for each in inputs if each.subject is not None and each.name in question]
+    about = [each for each in inputs if each.subject is not None and each.name in values]
     assert about, "a question is about something"
     subject = about[-1]
     assert subject.subject is not None
-    return subject.subject(question[subject.name])
+    return subject.subject(values[subject.name])
 
 
-def plan_refuted(question: Question, answer: object) -> str | None:
+def plan_refuted(values: InputValues, answer: object) -> str | None:
     """Return the violations of an answer's plan for the question's problem."""
-    problem, plan = question.get("problem"), answer if isinstance(answer, Plan) else getattr(answer, "plan", None)
+    problem, plan = values.get("problem"), answer if isinstance(answer, Plan) else getattr(answer, "plan", None)
     violations = verify(problem, plan) if isinstance(problem, Problem) and isinstance(plan, Plan) else ()
     return f"plan: is not one of this problem: {violations[0].message}" if violations else None

@@ -12,9 +12,9 @@ from pydantic_core import to_json
 from memplan.planner.errors import FormatError, OptionError, sentences_of_options, shown
 from memplan.planner.errors.did_you_mean import object_way
 from memplan.planner.formats import memplan_json
-from memplan.questions.capability import Capability, CapabilityOptions
 from memplan.questions.inputs import object_in
-from memplan.questions.inputs.question import Question, read_inputs
+from memplan.questions.inputs.values import InputValues, read_inputs
+from memplan.questions.question import Question, QuestionOptions
 
 
 def read_object(body: bytes) -> dict[str, Any]:
@@ -26,39 +26,37 @@ def read_object(body: bytes) -> dict[str, Any]:
     return object_in(content, "body")
 
 
-def read_question(capability: Capability[Any], content: Mapping[str, Any]) -> Question:
+def read_question(question: Question[Any], content: Mapping[str, Any]) -> InputValues:
     """Return the inputs in the fields of a body; raises InputError."""
-    return read_inputs(capability.inputs, content, lambda each, value, *_: each.from_json(value))
+    return read_inputs(question.inputs, content, lambda each, value, *_: each.from_json(value))
 
 
-def read_body_options(
-    capability: Capability[Any], content: Mapping[str, Any], query: Mapping[str, str]
-) -> CapabilityOptions:
+def read_body_options(question: Question[Any], content: Mapping[str, Any], query: Mapping[str, str]) -> QuestionOptions:
     """Return the options of a body or its query; raises OptionError."""
     if query and "options" in content:
         raise OptionError("options: must come in the body or in the query, got both")
     options = content.get("options", {})
     if not isinstance(options, dict):
         raise OptionError(f"options: must be an object, got {shown(options)}", way=object_way("options"))
-    model: type[CapabilityOptions] = capability.options
+    model: type[QuestionOptions] = question.options
     try:
         return model.model_validate_strings(dict(query)) if query else model.model_validate(options)
     except ValidationError as error:
         raise OptionError(*sentences_of_options(error, model.model_fields)) from error
 
 
-def written_body(capability: Capability[Any], question: Question, options: CapabilityOptions) -> bytes:
+def written_body(question: Question[Any], values: InputValues, options: QuestionOptions) -> bytes:
     """Write the body of a request, for a service."""
-    inputs = {each.name: each.to_json(question[each.name]) for each in capability.inputs if each.name in question}
+    inputs = {each.name: each.to_json(values[each.name]) for each in question.inputs if each.name in values}
     return to_json(inputs | {"options": options.model_dump(mode="json", exclude_defaults=True)})
 
 
 @cache
-def request_model(capability: Capability[Any]) -> type[BaseModel]:
-    """Return the model that describes a capability's bodies."""
+def request_model(question: Question[Any]) -> type[BaseModel]:
+    """Return the model that describes a question's bodies."""
     fields: dict[str, Any] = {
-        each.name: each.wire if each.required else (each.wire | None, None) for each in capability.inputs
+        each.name: each.wire if each.required else (each.wire | None, None) for each in question.inputs
     }
-    name = "".join(word.capitalize() for word in capability.name.split("-")) + "Request"
+    name = "".join(word.capitalize() for word in question.name.split("-")) + "Request"
     lazy = ConfigDict(defer_build=True)  # only the schema of the service is made of it
-    return create_model(name, __config__=lazy, **fields, options=(capability.options, capability.options()))
+    return create_model(name, __config__=lazy, **fields, options=(question.options, question.options()))
