@@ -58,7 +58,8 @@ def _about(name: str, command: Command, shared: set[tuple[str, str]]) -> Iterato
     text = question.help if question else inspect.cleandoc(command.help or "")
     yield f"## {name}\n\n{text}\n"
     if question:
-        about = f" See [{questions()[name].document}]({questions()[name].document})." if name in question_rows() else ""
+        row = question_rows().get(name)
+        about = f" See [{row.document}]({row.document})." if row else ""
         yield f"{_called(question, name)}.{about}\n"
     own = question.options.model_json_schema()["properties"] if question else {}
     inside: dict[str, Any] = dict(command.commands) if isinstance(command, Group) else {"": command}

@@ -221,7 +221,7 @@ def _attribute(name: str) -> object:
         did_you_mean = import_module("memplan.planner.errors.did_you_mean").did_you_mean
         near = did_you_mean(name, __dir__(), _OTHER_WORDS, 0.75)
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}{near or ' (dir(memplan) lists all)'}")
-    if (row := import_module("memplan.questions").questions().get(name)) is not None and row.deprecated:
+    if (row := import_module("memplan.questions").question_rows().get(name)) is not None and row.deprecated:
         import_module("warnings").warn(
             f"memplan.{name} is deprecated {row.deprecated}", DeprecationWarning, stacklevel=2
         )

@@ -26,7 +26,7 @@ from memplan.extensions.shapes.verify_shapes import (
 )
 from memplan.planner.errors import InvalidPlanError, OptionError, counted
 from memplan.planner.model.rows import Bytes, Id
-from memplan.questions.inputs.values import Question
+from memplan.questions.inputs.values import InputValues
 from memplan.questions.question import Answer, Control, Question
 
 CURVE_POINTS = 64
@@ -153,17 +153,17 @@ def shapes(
         return ShapesAnswer(
             status=checked.status, symbols=problem.symbols, alignment=problem.alignment, verified=checked
         )
-    question = check_limits(problem, options.within, options.at) if options.limits else None
+    limit = check_limits(problem, options.within, options.at) if options.limits else None
 
     def answer_of(planned_programs: Planned, is_over: Callable[[], bool]) -> ShapesAnswer:
         found = _answer(problem, planned_programs, options, is_over)
-        if question is None:
+        if limit is None:
             return found
-        limits = limits_of(planned_programs, question[0], options.at, question[1])
+        limits = limits_of(planned_programs, limit[0], options.at, limit[1])
         return found.model_copy(update={"limits": limits})
 
     def note(found: Planned) -> None:
-        if running.note is not None and question is None:
+        if running.note is not None and limit is None:
             first = answer_of(found, lambda: True)
             running.note(first.model_copy(update={"unchecked": _unproved(first)}))
 
