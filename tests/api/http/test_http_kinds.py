@@ -28,7 +28,7 @@ GRAPH: dict[str, Any] = {
         {"in": [2, 3], "out": [5]},
     ],
 }
-QUESTIONS = tuple(name for name in QUESTIONS if name != "plan")
+OTHERS = tuple(name for name in QUESTIONS if name != "plan")
 
 
 @pytest.fixture(scope="module")
@@ -84,7 +84,7 @@ def test_jobs_are_listed_by_kind_and_plans_have_results_too(server: Running) -> 
 
 
 def test_a_kind_that_is_not_known_is_refused(server: Running) -> None:
-    known = ", ".join(("plan", *QUESTIONS))
+    known = ", ".join(("plan", *OTHERS))
     for query in ("kind=guess", "kind=plan&kind=plan"):
         answer = server.client.post(f"/v1/jobs?{query}", json=GRAPH)
         assert answer.status_code == 422
@@ -95,7 +95,7 @@ def test_a_kind_that_is_not_known_is_refused(server: Running) -> None:
 
 def test_every_kind_has_a_call_that_the_schema_describes(server: Running) -> None:
     described = server.client.get("/openapi.json").json()
-    for kind in map(QUESTIONS.__getitem__, QUESTIONS):
+    for kind in map(QUESTIONS.__getitem__, OTHERS):
         call = described["paths"][kind.path]["post"]
         assert {"200", "400", "408", "413", "415", "422", "429", "503"} <= call["responses"].keys()
         assert request_model(kind).__name__ in described["components"]["schemas"]
