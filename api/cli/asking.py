@@ -48,7 +48,7 @@ class Call:
     line: the command line.
     flags: what it says, by the names of parameters.
     files: the files of inputs, by their names.
-    reader, question, options: what was read of them.
+    reader, values, options: what was read of them.
     due: when the answer is, so that there is time for its files.
     selection: the only fields of the answer's JSON that are wanted on standard output.
     opens: True where a page of the answer is to be opened in a browser.
