@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import re
 import sys
-import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +23,7 @@ from memplan.extensions.bench.suites import pose
 from memplan.extensions.networks.files import read_graph
 from memplan.planner import __version__
 from memplan.planner.bounds.lower_bound import lower_bound
-from memplan.planner.errors import FormatError, InvalidPlanError, MemplanError, OptionError
+from memplan.planner.errors import FormatError, InvalidPlanError, MemplanError, OptionError, SolverFailedError
 from memplan.planner.instance.compile import compile_problem
 from memplan.planner.model.buffer_table import BufferTable, column
 from memplan.planner.model.placement_table import PlacementTable
@@ -35,7 +34,6 @@ from memplan.questions.plan import plan as plans
 from memplan.questions.plan.objects import ObjectsAnswer
 from memplan.questions.reading import validated
 from memplan.solvers.portfolio.solve import solve
-from memplan.solvers.portfolio.stages import SolverFaultWarning
 from memplan.solvers.processes.parent import Parent
 from memplan.solvers.reference.own import rows_of
 from memplan.solvers.search.control import Control
@@ -71,6 +69,8 @@ def main() -> None:
     sys.path.append(str(Path.cwd()))  # where planners of a caller's own may be
     try:
         _run(parent.task, parent)
+    except SolverFailedError as error:
+        say({"outcome": "failed", "message": str(error)})
     except OptionError as error:
         say({"outcome": "skipped", "message": str(error)})
     except InvalidPlanError as error:
@@ -96,11 +96,12 @@ def _run(job: BenchTask, parent: Parent) -> None:
     def say_moment(now: Progress) -> None:
         parent.send({"moment": [now.elapsed_s, now.peak, now.lower_bound]})
 
-    with warnings.catch_warnings(record=True) as told, _measured(job, parent):
-        warnings.simplefilter("always", SolverFaultWarning)
+    with _measured(job, parent):
         plan = planner(problem, say_moment)
-    failed = failure_of(job.solver, plan, [each.message for each in told])
-    parent.send({"known_peak": generated.known_peak, "version": version, **judged(problem, plan), **failed})
+    facts = judged(problem, plan)
+    if job.solver != "auto" and plan.stop_reason == "engine-failure":  # after it had found a plan
+        facts |= {"outcome": "failed", "message": f"solver: {job.solver} failed after its first plan", "peak": None}
+    parent.send({"known_peak": generated.known_peak, "version": version, **facts})
 
 
 def _run_order(job: BenchTask, parent: Parent) -> None:
@@ -202,15 +203,6 @@ def peak_rss_bytes() -> int:
     mine = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM"))
     # Not RUSAGE_SELF: that counts what the parent had in use when it forked.
     return 1024 * max(int(mine.split()[1]), resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
-
-
-def failure_of(solver: str, plan: Plan, told: Sequence[Warning | str]) -> dict[str, Any]:
-    """Return the facts of a run whose named solver failed, though another one may have found a plan; else nothing."""
-    faults = [str(each) for each in told if isinstance(each, SolverFaultWarning)]
-    if solver == "auto" or not (faults or plan.stop_reason == "engine-failure"):
-        return {}
-    message = faults[0].replace(", without which the others go on", "") if faults else f"{solver} failed"
-    return {"outcome": "failed", "message": message, "peak": None}
 
 
 def judged(problem: Problem, plan: Plan) -> dict[str, Any]:

@@ -8,6 +8,7 @@ MemplanError
 │   ├── PlanError            a plan that is read back breaks rules
 │   ├── OperationsError      operations, from which lifetimes follow, break rules
 │   ├── OptionError          an option is wrong, or a solver cannot do what is required
+│   │   ├── SolverFailedError  the solver that was named failed
 │   │   └── TimeOverError    the time limit is too short for what has no answer in part: HTTP 504
 │   └── FileError            a file or a standard stream that cannot be read or written
 └── InvalidPlanError         a solver made a plan that the verifier rejects: never shown as an answer
@@ -156,6 +157,10 @@ class OptionError(InputError):
     def of(cls, field: str, *rule: str | Option, way: str | None = None) -> Self:
         """Return the error of an option that breaks a rule, and what to do about it."""
         return cls((Option(field), ": ", *rule), way=way)
+
+
+class SolverFailedError(OptionError):
+    """The solver that was named failed before it found anything; the sentence has its error."""
 
 
 class TimeOverError(OptionError):

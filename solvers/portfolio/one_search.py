@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from memplan.planner.errors import SolverFailedError
 from memplan.planner.instance.compile import compile_problem
 from memplan.planner.instance.instance import FEW, Instance
 from memplan.planner.model.plan import Plan, StopReason
@@ -80,7 +81,7 @@ class OneSearch:
         self._end: StopReason = "work_limit"
         # The call of the core that a plain problem begins with settles most of them, which need no stages.
         self._stages = [] if self._planner or self._plain else self._chosen()
-        self._failures: list[str] = []
+        self._failures: list[stages.Failure] = []
         self._search = Search(
             self._instance,
             deadline=ends,
@@ -142,7 +143,10 @@ class OneSearch:
         """Run the remaining stages, in any thread."""
         if not self._has_begun and (result := self.begin()) is not None:
             return result
+        before = self._search.best
         self._run((self._chosen() if self._plain else self._stages)[1:])
+        if self._search.best is before and self._search.stop_reason != "proved":
+            self._refuse_failure()
         # An engine that died has not done its work, whatever is left of the time.
         end: StopReason = "engine-failure" if self._failures else self._end
         self._search.stop("time_limit" if self._search.is_out_of_time else end)
@@ -150,7 +154,15 @@ class OneSearch:
 
     def _run(self, wanted: list[list[registry.SolverRow]]) -> None:
         with watched(self._search, self._control.cancelled):
-            self._failures += stages.run(self._instance, self._search, wanted)
+            self._failures += stages.run(self._instance, self._search, wanted, self._options.solver)
+
+    def _refuse_failure(self) -> None:
+        """Raise SolverFailedError where the named solver failed, as a plan of others is not what was asked for."""
+        for failure in self._failures:
+            if failure.solver == self._options.solver:
+                _log().warning("%s", failure)
+                way = "name another one, or none, for what suits the problem"
+                raise SolverFailedError.of("solver", f"{failure.solver} failed: {failure.line}", way=way)
 
     def _offer(self, plan: Plan) -> None:
         """Offer the placements of a plan if they are valid here, else their valid part."""
@@ -181,9 +193,8 @@ class OneSearch:
         best = judge.best
         if best is None or not (search.proof.nothing_fits or best.score < search.proof.score):
             return
-        self._failures.append(
-            f"what {proof.by} proved of {len(instance)} buffers is not so: {_JUDGE} has a better plan"
-        )
+        untrue = f"what it proved of {len(instance)} buffers is not so: {_JUDGE} has a better plan"
+        self._failures.append(stages.Failure(str(proof.by), untrue))
         search.proof, search.stop_reason = of_live_sets, None
         search.offer(best.pool, best.offset, _JUDGE)
 

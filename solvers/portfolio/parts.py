@@ -89,8 +89,8 @@ class _Parts:
         self.left -= len(members)
         own = _alone(self.instance, members)
         inner = self.search.child(own, share)
-        for line in stages.run(own, inner, stages.chosen(own, "auto")):
-            self.search.log(line)
+        for failure in stages.run(own, inner, stages.chosen(own, "auto")):
+            self.search.log(str(failure))
         if inner.best is None:
             return None
         self.offset[members] = inner.best.offset

@@ -11,6 +11,7 @@ from __future__ import annotations
 import traceback
 import warnings
 from dataclasses import replace
+from typing import NamedTuple
 
 from memplan.planner.errors import OptionError, UnbuiltError
 from memplan.planner.instance.instance import Instance
@@ -40,6 +41,21 @@ SECOND_OPINIONS = ("exact", "memory-choice", "cp-sat", "highs")
 
 class SolverFaultWarning(RuntimeWarning):
     """A solver raised an exception; the others continue without it."""
+
+
+class Failure(NamedTuple):
+    """A solver that failed, and its error: the last frames, then a line with the kind and the message."""
+
+    solver: str
+    error: str
+
+    def __str__(self) -> str:
+        return f"{self.solver}: {self.error}"
+
+    @property
+    def line(self) -> str:
+        """The error without its frames."""
+        return (self.error.strip().splitlines() or ["it did not say why"])[-1]
 
 
 def chosen(instance: Instance, solver: str) -> list[list[SolverRow]]:
@@ -88,22 +104,25 @@ def _has_mixed_alignments(instance: Instance) -> bool:
     return "alignment" in instance.features and int(instance.alignment.min()) < int(instance.alignment.max())
 
 
-def run(instance: Instance, search: Search, wanted: list[list[SolverRow]]) -> list[str]:
-    """Run the stages until the search is over; return the failures of engines, if any."""
-    failures: list[str] = []
+def run(instance: Instance, search: Search, wanted: list[list[SolverRow]], named: str | None = None) -> list[Failure]:
+    """Run the stages until the search is over; return the failures of solvers, if any.
+
+    A fault of a solver is a warning, except of the `named` one, of which the caller makes an error.
+    """
+    failures: list[Failure] = []
     for stage in wanted:
         if len(stage) > 1 and not search.deterministic and not search.is_over:
             _run_side_by_side(stage, instance, search, failures)
         else:
             for row in stage:
-                _run(row, instance, search, failures)
+                _run(row, instance, search, failures, named)
     for row in map(registry.BY_NAME.__getitem__, SECOND_OPINIONS if search.claims else ()):
         if search.has_open_claims and row.name not in search.claims and _suits(row, instance):
             _run(row, instance, search, failures)
     return failures
 
 
-def _run_side_by_side(stage: list[SolverRow], instance: Instance, search: Search, failures: list[str]) -> None:
+def _run_side_by_side(stage: list[SolverRow], instance: Instance, search: Search, failures: list[Failure]) -> None:
     """Run the solvers of a stage; the first has a head start, which is usually enough."""
     from concurrent.futures import ThreadPoolExecutor, wait
 
@@ -116,7 +135,7 @@ def _run_side_by_side(stage: list[SolverRow], instance: Instance, search: Search
             done.result()
 
 
-def _run(row: SolverRow, instance: Instance, search: Search, failures: list[str]) -> None:
+def _run(row: SolverRow, instance: Instance, search: Search, failures: list[Failure], named: str | None = None) -> None:
     if search.is_over:
         return
     try:
@@ -127,18 +146,19 @@ def _run(row: SolverRow, instance: Instance, search: Search, failures: list[str]
     except UnbuiltError:  # without the core, no solver runs
         raise
     except MemoryError as error:  # what others have found must not be lost with it
-        failures.append(f"{row.name}: out of memory: {error}")
+        failures.append(Failure(row.name, f"out of memory: {error}"))
     except Exception as error:  # noqa: BLE001 - a fault ends the solver that has it, not the solve
         # Behind a filter that makes it an error, as in our tests, the warning ends the solve after all.
-        message = f"a fault of solver {row.name}, without which the others go on: {type(error).__name__}: {error}"
-        warnings.warn(message, SolverFaultWarning, stacklevel=2)
-        failures.append(f"{row.name}: {traceback.format_exc(limit=-3)}")
+        if row.name != named:
+            message = f"a fault of solver {row.name}, without which the others go on: {type(error).__name__}: {error}"
+            warnings.warn(message, SolverFaultWarning, stacklevel=2)
+        failures.append(Failure(row.name, traceback.format_exc(limit=-3)))
 
 
-def _run_engine(row: SolverRow, instance: Instance, search: Search, failures: list[str]) -> None:
+def _run_engine(row: SolverRow, instance: Instance, search: Search, failures: list[Failure]) -> None:
     from memplan.solvers.portfolio.subprocess_solver import EngineError, run_isolated
 
     try:
         run_isolated(row, instance, search)
     except EngineError as error:
-        failures.append(str(error))
+        failures.append(Failure(row.name, str(error).removeprefix(f"{row.name}: ")))

@@ -7,6 +7,7 @@ import time
 import numpy as np
 
 from memplan.planner.instance.instance import Instance
+from memplan.solvers.exact import few_buffers
 from memplan.solvers.portfolio.registry import SolverRow
 from memplan.solvers.search.incumbent import Search
 
@@ -25,6 +26,20 @@ def denies(instance: Instance, search: Search) -> None:
 def exaggerates(instance: Instance, search: Search) -> None:
     """Claim a bound that no plan can meet."""
     search.offer_bound(tuple(10**6 for _ in search.bound), "exaggerates")
+
+
+def fails(instance: Instance, search: Search) -> None:
+    """Fail before there is anything to offer."""
+    raise ZeroDivisionError("the solver fell over")
+
+
+def offers_first(instance: Instance, search: Search) -> None:
+    """Offer the best plan of a few buffers, then fail."""
+    own = Search(instance, deadline=search.deadline)
+    few_buffers.solve(instance, own)
+    assert own.best is not None
+    search.offer(own.best.pool, own.best.offset, "offers-first")
+    raise ZeroDivisionError("the solver fell over")
 
 
 def waits(instance: Instance, search: Search) -> None:

@@ -1,17 +1,20 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from memplan.extensions.bench import measuring
+from memplan.extensions.bench import measuring, worker
 from memplan.extensions.bench.measuring import measure
 from memplan.extensions.bench.results import Result
 from memplan.extensions.bench.summary import outcome_word
 from memplan.extensions.bench.tests.planners_to_measure import BLOCK_BYTES, BUSY_S
 from memplan.extensions.bench.worker import BenchTask
-from tests.support import public_problems
+from memplan.solvers.portfolio import registry
+from tests.support import false_claims, public_problems
+from tests.support.tiny import FEATURES
 
 ROOT = Path(__file__).resolve().parents[3]
 PROBLEM = public_problems.FOLDER / "minimalloc_small" / "input.12.csv"
@@ -156,3 +159,38 @@ def test_a_warm_run_does_not_count_imports_of_the_first_call() -> None:
     assert result.cpu_time_s is not None
     assert result.process_cpu_s is not None
     assert result.process_cpu_s - result.cpu_time_s >= BUSY_S
+
+
+class Spoken:
+    """A parent in this process, which has a task and keeps what it is sent."""
+
+    def __init__(self, task: BenchTask) -> None:
+        self.task, self.facts = task, dict[str, object]()
+
+    def send(self, facts: dict[str, object]) -> None:
+        self.facts |= facts
+
+    def wait_for_start(self) -> None:
+        """Start at once."""
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        ("fails", "solver: cbc failed: ZeroDivisionError: the solver fell over"),
+        ("offers_first", "solver: cbc failed after"),
+    ],
+)
+def test_a_named_solver_that_raises_has_failed(
+    function: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(registry.BY_NAME, "cbc", replace(false_claims.row(function), name="cbc"))
+    first = registry.BY_NAME["greedy"]
+    monkeypatch.setitem(registry.BY_NAME, "greedy", replace(first, can=frozenset()))  # which is not to find it first
+    file = tmp_path / "ring.json"
+    file.write_text(FEATURES["a ring of conflicts"].model_dump_json(exclude_defaults=True))
+    parent = Spoken(BenchTask(str(file), "cbc", 1, 5.0, 2**40, is_warm=False))
+    monkeypatch.setattr(worker, "Parent", lambda: parent)
+    worker.main()
+    assert parent.facts["outcome"] == "failed"
+    assert str(parent.facts["message"]).startswith(message)

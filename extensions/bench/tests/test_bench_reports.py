@@ -10,10 +10,7 @@ import pytest
 from memplan.extensions.bench.comparison import compare
 from memplan.extensions.bench.results import Result
 from memplan.extensions.bench.summary import Summary, geometric_mean, text_report
-from memplan.extensions.bench.worker import failure_of
 from memplan.planner.errors import OptionError
-from memplan.planner.model.plan import Plan
-from memplan.solvers.portfolio.stages import SolverFaultWarning
 
 
 def row(solver: str, instance: str, seed: int = 1, **facts: object) -> Result:
@@ -58,16 +55,6 @@ def test_plans_that_an_engine_only_took_over_are_counted_apart() -> None:
     ]
     (line,) = Summary(runs).lines()
     assert (line.plans, line.own) == (2, 1)
-
-
-@pytest.mark.parametrize(("solver", "outcome"), [("mine", "failed"), ("auto", None)])
-def test_a_named_solver_that_raises_has_failed(solver: str, outcome: str | None) -> None:
-    plan = Plan(status="feasible", solver="greedy:size", stop_reason="time_limit")
-    found = failure_of(
-        solver, plan, [SolverFaultWarning("a fault of solver mine: ValueError: no"), UserWarning("else")]
-    )
-    assert (found.get("outcome"), "ValueError" in found.get("message", "")) == (outcome, outcome is not None)
-    assert failure_of(solver, plan, []) == {}
 
 
 def test_means_are_over_the_instances_that_every_solver_planned() -> None:

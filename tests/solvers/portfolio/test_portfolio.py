@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from memplan.api.cli.main import main
-from memplan.planner.errors import OptionError
+from memplan.planner.errors import OptionError, SolverFailedError
 from memplan.planner.instance.compile import compile_problem
 from memplan.planner.instance.instance import Instance
 from memplan.solvers.portfolio import registry, stages
@@ -30,6 +30,8 @@ RING = compile_problem(FEATURES["a ring of conflicts"])
 SEVERAL = compile_problem(FEATURES["pools"])
 FULL_RING = compile_problem(FEATURES["infeasible, which no live set and no clique shows"])
 GREEDY = registry.BY_NAME["greedy"]
+ROOT = str(Path(__file__).parents[3])
+RAISER = SolverRow("cbc", "falls over", "tests.support.misbehaving:offers_then_raises", is_isolated=True)
 
 
 def search_for(instance: Instance, limit_s: float = 60.0) -> Search:
@@ -89,23 +91,43 @@ def test_the_solvers_of_one_stage_run_side_by_side() -> None:
 
 
 def test_a_failing_engine_is_reported_and_the_others_continue(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))
-    raiser = SolverRow("raiser", "falls over", "misbehaving:offers_then_raises", is_isolated=True)
+    monkeypatch.setenv("PYTHONPATH", ROOT)
     search = search_for(RING)
-    failures = stages.run(RING, search, [[raiser], [GREEDY]])
-    assert len(failures) == 1
-    assert failures[0].startswith("raiser: ")
+    failures = stages.run(RING, search, [[RAISER], [GREEDY]])
+    assert [(failure.solver, failure.line) for failure in failures] == [("cbc", "RuntimeError: the engine fell over")]
     assert search.best is not None
     assert search.best.score == (3,)
 
 
-def test_a_plan_says_that_its_engine_failed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))
-    raiser = SolverRow("cbc", "falls over", "misbehaving:offers_then_raises", is_isolated=True)
-    monkeypatch.setitem(registry.BY_NAME, "cbc", raiser)
+def test_a_plan_that_a_named_engine_found_before_it_failed_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", ROOT)
+    monkeypatch.setitem(registry.BY_NAME, "cbc", RAISER)
+    monkeypatch.setitem(registry.BY_NAME, "greedy", replace(GREEDY, can=frozenset()))  # which is not to be first
     for deterministic in (False, True):
-        plan = solve(FEATURES["a ring of conflicts"], solver="cbc", deterministic=deterministic)
-        assert (plan.status, plan.disturbed_by, plan.stop_reason) == ("feasible", "engine-failure", "engine-failure")
+        plan = solve(FEATURES["a ring of conflicts"], solver="cbc", deterministic=deterministic, time_limit_s=60)
+        assert (plan.solver, plan.disturbed_by, plan.stop_reason) == ("raiser", "engine-failure", "engine-failure")
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        (replace(RAISER, where="tests.support.false_claims:fails", is_isolated=False), "ZeroDivisionError: the solver"),
+        (replace(RAISER, where="no_such_module:solve", is_isolated=False), "ModuleNotFoundError: No module named "),
+        (RAISER, "RuntimeError: the engine fell over"),
+    ],
+    ids=["raises", "is not there", "is an engine"],
+)
+def test_a_named_solver_that_fails_before_it_is_the_best_is_refused_with_its_error(
+    row: SolverRow, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", ROOT)
+    monkeypatch.setitem(registry.BY_NAME, "cbc", row)
+    for deterministic in (False, True):
+        with pytest.raises(SolverFailedError, match=f"^solver: cbc failed: {said}") as caught:
+            solve(FEATURES["a ring of conflicts"], solver="cbc", deterministic=deterministic, time_limit_s=60)
+        assert caught.value.ways == ["name another one, or none, for what suits the problem"]
+    # One that is not needed, as quick orders meet the bound, has no turn in which to fail.
+    assert solve(FEATURES["plain"], solver="cbc").status == "optimal"
 
 
 def test_a_crash_of_one_solver_does_not_stop_the_others() -> None:
@@ -116,7 +138,7 @@ def test_a_crash_of_one_solver_does_not_stop_the_others() -> None:
         with pytest.warns(SolverFaultWarning, match="^a fault of solver faulty, .*: No module named 'no_such_module'"):
             failures = stages.run(RING, search, [*portfolio[:-1], [*portfolio[-1], ender]])
         assert len(failures) == 1
-        assert "Traceback" in failures[0]
+        assert "Traceback" in failures[0].error
         assert search.best is not None
         assert search.best.score == (3,)
 
@@ -140,7 +162,7 @@ def test_a_claim_of_infeasibility_is_believed_once_another_solver_agrees() -> No
     assert search.claims.keys() > {"denies"} or search.infeasible.kind == "search"
 
 
-HARD = str(Path(__file__).parents[3] / "examples" / "problems" / "minimalloc" / "A.1048576.csv")
+HARD = str(Path(ROOT, "examples", "problems", "minimalloc", "A.1048576.csv"))
 
 
 @pytest.mark.parametrize("most", range(1, 9))

@@ -255,4 +255,4 @@ def test_an_infeasibility_proof_about_few_buffers_is_repeated_before_it_is_belie
     plan = solve(RING, solver="exaggerates")
     assert_is_plan(RING, plan)
     assert (plan.peak, plan.lower_bound, plan.stop_reason) == (6, 4, None)
-    assert "what exaggerates proved of" in caplog.text
+    assert "exaggerates: what it proved of" in caplog.text
