@@ -73,6 +73,7 @@ def _searches() -> Mapping[str, Any]:
         "problem-of-graph": networks.PROBLEM_OF_GRAPH,
         "repairs-of-graph": cascade.REPAIRS_OF_GRAPH,
         "cascade-hint": cascade.HINT,
+        "in-place-hint": networks.IN_PLACE_HINT,
     }
 
 

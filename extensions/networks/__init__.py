@@ -35,6 +35,7 @@ LIVENESS = Row(
     help="Find out when the buffers of a program are alive, from its operations, and make a problem of them that"
     " can be planned.",
 )
+IN_PLACE_HINT = Search("memplan.extensions.networks.models.over_inputs:hint_of_in_place")
 REORDER = Search("memplan.extensions.networks.commands.reordering:reordered")
 CHECK_REORDER = Search("memplan.extensions.networks.commands.reordering:check")
 PROBLEM_OF_GRAPH = Search("memplan.extensions.networks.inputs:problem_of_graph")

@@ -13,6 +13,7 @@ from memplan.extensions.networks.lifetimes.ordered import problem_of_order
 from memplan.extensions.networks.models.imported_program import ImportedProgram
 from memplan.extensions.networks.models.model_graph import is_graph, read_model_graph
 from memplan.extensions.networks.operations.graph import OperationGraph, graph_from, write_graph
+from memplan.extensions.networks.operations.graph_variants import tensor_named, with_overwriting
 from memplan.extensions.networks.operations.operations import Operations, operations_from
 from memplan.planner.errors import OperationsError
 from memplan.planner.foreign import reading as importers
@@ -21,10 +22,10 @@ from memplan.planner.formats import memplan_json, minimalloc_csv
 from memplan.planner.formats.memplan_json import refuse_unless_operations
 from memplan.planner.model.finding import Finding
 from memplan.planner.model.problem import Problem
-from memplan.planner.model.sizes import with_capacities
 from memplan.questions.inputs import PROBLEM, object_in
 from memplan.questions.inputs.values import Input, InputValues, Subject
 from memplan.questions.reading import Reader
+from memplan.questions.reading.adapting import adapted, refuse_spare
 
 
 def graph_subject(graph: OperationGraph) -> Subject:
@@ -106,8 +107,17 @@ def _read_problem(reader: Reader, data: bytes, name: str, _question: InputValues
     """Return the problem in a file; for a graph of operations, that of the given order."""
     if not is_graph(data):
         return reader.problem(data, name)
-    reader.own_graph = read_graph(reader, data, name)
-    return with_capacities(problem_of_graph(reader.own_graph), reader.options.capacity)
+    reader.own_graph = _in_place(reader, read_graph(reader, data, name))
+    others = reader.options.model_copy(update={"in_place": False, "spare": ()})
+    return adapted(problem_of_graph(reader.own_graph), None, others)
+
+
+def _in_place(reader: Reader, graph: OperationGraph) -> OperationGraph:
+    """Return a graph whose operations may write over their inputs, where that was wanted."""
+    if not reader.options.in_place:
+        refuse_spare(reader.options.spare)
+        return graph
+    return with_overwriting(graph, {tensor_named(graph, name) for name in reader.options.spare})
 
 
 def _graph_inside(reader: Reader, values: InputValues) -> OperationGraph | None:
@@ -116,7 +126,7 @@ def _graph_inside(reader: Reader, values: InputValues) -> OperationGraph | None:
         return None if reader.own_graph is None else cast(OperationGraph, reader.own_graph)
     if importers.detect(reader.data, reader.name) is None and reader.imported.operations.order != "tentative":
         return None
-    return read_graph(reader, reader.data, reader.name)
+    return _in_place(reader, read_graph(reader, reader.data, reader.name))
 
 
 PROBLEM_OR_GRAPH = replace(

@@ -6,7 +6,7 @@ give lifetimes and no operations.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -176,6 +176,11 @@ class Imported:
     def ends(self) -> tuple[str, ...] | None:
         """The buffers of the inputs and outputs of a program; None where the file has lifetimes only."""
         return None
+
+    def problem_in_place(self, spared: Sequence[str]) -> Problem:
+        """Return the problem whose operations write over inputs, except `spared` buffers; raises OptionError."""
+        rule = "must be given for files that are read with their operations, got one of lifetimes"
+        raise OptionError.of("in_place", rule, way="leave it out")
 
     @property
     def has_unknown_scratch(self) -> bool:

@@ -208,6 +208,8 @@ class Reader:
         )
 
         if (imported := self.imported) is not None:
+            if self.options.in_place:
+                raise OptionError.of("in_place", "must not be given for a plan inside of its model", way="leave it out")
             own = as_its_own_plan_is_of(imported, self.data, self.name, self.options)
             plan, self.problem_of_plan = own.own_plan, adapted(own.solved_problem, own, self.options)
             refuse_unseen(own, self.problem_of_plan)

@@ -63,14 +63,40 @@ class ProblemOptions(WireValue):
         " the buffers that reuse names. May be repeated.",
     )
 
+    in_place: bool = Field(
+        False,
+        description="Let element-wise operations of a model write over an input that nothing reads later.",
+    )
+    spare: Texts = Field(
+        (),
+        description="With in_place, keep this buffer as it is to the end, such as an input that is read again. May be"
+        " repeated.",
+    )
+
     @property
     def adapts(self) -> bool:
         """True if anything other than pool sizes is changed."""
-        return self.weights is not None or bool(self.pin or self.reserve or self.copies or self.order)
+        others = self.pin or self.reserve or self.copies or self.order
+        return self.weights is not None or self.in_place or bool(others or self.spare)
+
+
+def refuse_spare(spared: Sequence[str]) -> None:
+    """Raise OptionError for buffers that nothing can write over."""
+    if spared:
+        raise OptionError.of("spare", f"must be given with in_place only, got {shown(spared[0])}", way="leave it out")
 
 
 def adapted(problem: Problem, read: Imported | None, options: ProblemOptions) -> Problem:
     """Return a problem adapted by the options; `read` is what poses it. Raises OptionError and ProblemError."""
+    if options.in_place:
+        if read is None:
+            rule = "must be given for models and operations, got a file of lifetimes"
+            raise OptionError.of("in_place", rule, way="leave it out")
+        # What is double-buffered is another buffer in the next run, so that nothing can be written over it.
+        copied = [name for text in options.copies if (name := text.rpartition("=")[0])]
+        problem = read.problem_in_place((*options.spare, *copied))
+    else:
+        refuse_spare(options.spare)
     if options.capacity:
         problem = with_capacities(problem, options.capacity)
     if options.weights is not None:

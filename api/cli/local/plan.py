@@ -79,6 +79,9 @@ def plan(line: CommandLine) -> int:
     write_beside(call, {**pictures, FOLDER: lambda path: _parts(call, answer, path)})
     if call.opens:
         call.writing(lambda: open_page(call, answer))
+    if answer.peak is not None and call.reader.imported is not None and "in-place-hint" in extensions("searches"):
+        hint = call.writing(lambda: search("in-place-hint")(call.values["problem"], call.reader))
+        call.said += [] if hint is None else [hint]
     if answer.status == "infeasible" and not call.flags["quiet"] and "cascade-hint" in extensions("searches"):
         left_s = max(0.01, call.left_s())
         hint = call.writing(lambda: search("cascade-hint")(call.values["problem"], call.reader, left_s))

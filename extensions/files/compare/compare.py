@@ -19,6 +19,7 @@ from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.questions.inputs import FILE
 from memplan.questions.question import Answer, Control, ForeignOptions, Question, Seconds, silent
+from memplan.questions.reading.adapting import Texts, refuse_spare
 from memplan.questions.verify.better import BesideBest, beside_best
 from memplan.solvers.portfolio.options import DEFAULT_TIME_LIMIT_S
 from memplan.solvers.portfolio.solve import solve
@@ -28,13 +29,21 @@ from memplan.solvers.reference.table import find
 RECORDED = "the plan in the file"
 _LARGE_BYTES = 2**18
 """The file size from which reading and the following steps take long."""
-_PLANS = 6
+_PLANS = 7
 """The most plans and audits of a comparison; each gets an equal share of the remaining time."""
 
 
 class CompareOptions(ForeignOptions):
     """Options of a comparison."""
 
+    in_place: bool = Field(
+        False, description="Also plan with element-wise operations that write over an input that nothing reads later."
+    )
+    spare: Texts = Field(
+        (),
+        description="With in_place, keep this buffer as it is to the end, such as an input that is read again. May be"
+        " repeated.",
+    )
     time_limit_s: Seconds = Field(
         _PLANS * DEFAULT_TIME_LIMIT_S, description="The answer comes within this time, which all plans share."
     )
@@ -69,7 +78,7 @@ class ModelComparison(Answer):
 
     `saved` counts from the model's own plan, or, where none is known, from `nothing_shared`. `memplan_reordered` plans
     the operations in a better order, and `saved_by_order` is what that saves of memplan's best plan otherwise; both are
-    None for a file without operations.
+    None for a file without operations. `memplan_in_place` plans results over inputs, where that was wanted.
     """
 
     format: str
@@ -84,6 +93,7 @@ class ModelComparison(Answer):
     saved_percent: float | None
     warnings: tuple[str, ...]
     own_audit: OwnAudit | None = None
+    memplan_in_place: OurPlan | None = Field(None, exclude_if=lambda found: found is None)
 
 
 def compare(file: bytes, options: CompareOptions = CompareOptions(), control: Control = Control()) -> ModelComparison:
@@ -129,9 +139,15 @@ def compare(file: bytes, options: CompareOptions = CompareOptions(), control: Co
             saved_percent=None if saved is None or not before else round(100 * saved / before, 2),
             warnings=(*(warning.message for warning in shared.warnings), *late),
             own_audit=audited,
+            memplan_in_place=over_inputs,
         )
 
     note = running.note or silent
+    over_inputs = None
+    if options.in_place:
+        over_inputs = _planned(shared.problem_in_place(options.spare), time)
+    else:
+        refuse_spare(options.spare)
     note(answer())
     if is_large and running.is_over:
         return answer()
@@ -232,6 +248,9 @@ def lines(comparison: ModelComparison) -> Iterator[str]:
         rows.append(("memplan, views in place", views.peak, views.status))
     bound = (views or comparison.memplan).lower_bound
     rows.append(("lower bound", bound, ""))
+    if (over_inputs := comparison.memplan_in_place) is not None:
+        note = f"{over_inputs.status}; lower bound {over_inputs.lower_bound or 0:,}"
+        rows.append(("memplan, in place", over_inputs.peak, note))
     percent = "" if comparison.saved_percent is None else f"{comparison.saved_percent:.1f} %"
     rows.append(("saved", comparison.saved, percent))
     audited = comparison.own_audit

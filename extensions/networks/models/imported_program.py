@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -14,6 +14,7 @@ from memplan.extensions.networks.operations.graph_facts import ProgramFacts
 from memplan.extensions.networks.operations.operations import Operations, operations_from
 from memplan.planner.foreign.imported import Imported
 from memplan.planner.foreign.program_names import ProgramNames
+from memplan.planner.model.problem import Problem
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +49,12 @@ class ImportedProgram(Imported):
         entry = self.operations.functions[self.operations.entry]
         ends = dict.fromkeys(name for name in (*entry.params, *entry.results) if entry.declared[name].alias_of is None)
         return tuple(f"{self.operations.entry}/{name}" for name in ends)
+
+    def problem_in_place(self, spared: Sequence[str]) -> Problem:
+        """Return the problem whose element-wise operations write over inputs; raises OptionError."""
+        from memplan.extensions.networks.models.over_inputs import problem_in_place
+
+        return problem_in_place(self, spared)
 
 
 def read_operations(value: object) -> ImportedProgram:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 from memplan.extensions.networks.operations.graph import GraphOperation, OperationGraph, Pair
 from memplan.extensions.networks.operations.graph_facts import OVERWRITING, UPDATING, bits_of
-from memplan.planner.errors import OperationsError
+from memplan.planner.errors import OperationsError, OptionError, shown
 
 
 def replaced(graph: OperationGraph, **fields: Any) -> OperationGraph:
@@ -25,19 +25,33 @@ def with_resident_counted(graph: OperationGraph) -> OperationGraph:
     return replaced(graph, given=inputs, kept=results, resident=())
 
 
-def with_overwriting(graph: OperationGraph) -> OperationGraph:
+def with_overwriting(graph: OperationGraph, spared: Collection[int] = ()) -> OperationGraph:
     """Return a graph in which element-wise operations may write their output over an input, and updates over the first.
 
     Both must have the same shape and elements of the same size, as far as the graph says them, and the same bytes. What
-    runs the operations must be able to do that.
+    runs the operations must be able to do that. The tensors in `spared` are kept.
     """
+    apart = {*graph.resident, *graph.kept, *spared}
     ops = tuple(
-        row.model_copy(update={"may_overwrite": tuple(dict.fromkeys((*row.may_overwrite, *_pairs(graph, row))))})
-        if row.kind in OVERWRITING or row.kind in UPDATING
+        row.model_copy(update={"may_overwrite": tuple(dict.fromkeys(_pairs(graph, row, apart)))})
+        if row.kind in OVERWRITING or row.kind in UPDATING or row.may_overwrite
         else row
         for row in graph.ops
     )
-    return replaced(graph, ops=ops)
+    return replaced(graph, ops=ops, kept=tuple(dict.fromkeys((*graph.kept, *sorted(spared)))))
+
+
+def tensor_named(graph: OperationGraph, name: str) -> int:
+    """Return the tensor to spare of this name, with or without its function, or of this number; raises OptionError."""
+    named = [k for k, facts in enumerate(graph.tensors) if facts.name == name]
+    named = named or [k for k, facts in enumerate(graph.tensors) if facts.name == name.rpartition("/")[2]]
+    number = name.removeprefix("tensor_")
+    if not named and number.isascii() and number.isdecimal() and int(number[:9]) < len(graph.size):
+        named = [int(number)]
+    if len(named) != 1:
+        some = ", ".join(shown(facts.name) for facts in graph.tensors[:3]) or f"0 to {len(graph.size) - 1}"
+        raise OptionError.of("spare", f"must name one tensor, such as {some}, got {shown(name)}")
+    return named[0]
 
 
 def in_ways(graph: OperationGraph, ways: Sequence[int]) -> OperationGraph:
@@ -60,13 +74,16 @@ def _in_way(row: GraphOperation, way: int) -> GraphOperation:
     return row.model_copy(update={"work": chosen.work, "cost": cost, "alternatives": ()})
 
 
-def _pairs(graph: OperationGraph, row: GraphOperation) -> Iterator[Pair]:
-    if len(row.outputs) != 1 or row.in_shapes or row.out_shapes:
+def _pairs(graph: OperationGraph, row: GraphOperation, apart: Collection[int]) -> Iterator[Pair]:
+    """Yield the pairs of a row: those that it has, and those of its kind."""
+    yield from (pair for pair in row.may_overwrite if row.inputs[pair[1]] not in apart)
+    if row.kind not in OVERWRITING | UPDATING or len(row.outputs) != 1 or row.in_shapes or row.out_shapes:
         return
-    apart = {*graph.resident, *graph.kept}
+    made = row.outputs[0]
     for j, tensor in enumerate(row.inputs[:1] if row.kind in UPDATING else row.inputs):
-        made = row.outputs[0]
-        if tensor != made and tensor not in apart and _form(graph, tensor) == _form(graph, made):
+        # Of one that is read twice, a part may be read as well: a view that is broadcast, say.
+        is_free = tensor != made and tensor not in apart and row.inputs.count(tensor) == 1
+        if is_free and _form(graph, tensor) == _form(graph, made):
             yield 0, j
 
 

@@ -8,13 +8,18 @@ from pydantic import BeforeValidator, Field
 
 from memplan.extensions.networks.inputs import read_graph
 from memplan.extensions.networks.operations.graph import OperationGraph
-from memplan.extensions.networks.operations.graph_variants import with_overwriting, with_resident_counted
+from memplan.extensions.networks.operations.graph_variants import (
+    tensor_named,
+    with_overwriting,
+    with_resident_counted,
+)
 from memplan.planner.errors import OptionError, shown
 from memplan.planner.model.rows import Alignment, Bytes
 from memplan.planner.model.sizes import parse_size, refuse, share_of
 from memplan.questions.inputs.values import InputValues
 from memplan.questions.question import SearchOptions, Seconds
 from memplan.questions.reading import Reader
+from memplan.questions.reading.adapting import Texts, refuse_spare
 from memplan.solvers.portfolio.options import percentage
 
 TIME_LIMIT_S = 60.0
@@ -63,11 +68,19 @@ class GraphOptions(SearchOptions):
         False, description="Count the weights as well, because they lie in the memory that is planned."
     )
     in_place: bool = Field(False, description="Let element-wise operations write over their inputs.")
+    spare: Texts = Field(
+        (),
+        description="With in_place, keep this tensor as it is to the end, such as an input that is read again, by its"
+        " name in the model or its number in the graph. May be repeated.",
+    )
 
     def variant(self, graph: OperationGraph) -> OperationGraph:
         """Return the graph with these options applied."""
         counted = with_resident_counted(graph) if self.count_resident else graph
-        return with_overwriting(counted) if self.in_place else counted
+        if self.in_place:
+            return with_overwriting(counted, {tensor_named(graph, name) for name in self.spare})
+        refuse_spare(self.spare)
+        return counted
 
 
 class OrderOptions(GraphOptions):

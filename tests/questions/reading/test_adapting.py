@@ -67,6 +67,18 @@ def test_a_table_takes_pins_reserved_ranges_copies_and_an_alignment(table: str, 
     assert all(abs(c - place) >= 100 for place in (low, high))
 
 
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--in-place"], "in-place: must be given for models and operations, got a file of lifetimes (leave it out)"),
+        (["--spare", "a"], 'spare: must be given with in_place only, got "a" (leave it out)'),
+    ],
+)
+def test_nothing_of_a_table_is_written_in_place(table: str, options: list[str], said: str, capfd: Captured) -> None:
+    assert main(["plan", table, *options]) == 2
+    assert said in capfd.readouterr().err
+
+
 def test_pins_and_ranges_name_pools(table: str, capfd: Captured) -> None:
     pools = ["--pool", "fast=256", "--pool", "slow=1KiB"]
     plan = planned(capfd, table, *pools, "--pin", "a=slow:64", "--reserve", "fast=100@0", "--reserve", "fast=56@200")

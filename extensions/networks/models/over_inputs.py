@@ -1,0 +1,92 @@
+"""Outputs of a program's operations that are written over inputs, in the problem of its given order."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from math import lcm
+from typing import Any
+
+from memplan.extensions.networks.models.imported_program import ImportedProgram
+from memplan.extensions.networks.operations.graph_variants import with_overwriting
+from memplan.extensions.networks.operations.in_place import written_over_along
+from memplan.extensions.networks.operations.program_graph import program_graph
+from memplan.planner.bounds.lower_bound import lower_bound
+from memplan.planner.errors import OperationsError, OptionError, shown
+from memplan.planner.foreign.imported import Imported, stranger_bytes
+from memplan.planner.instance.compile import compile_problem
+from memplan.planner.model.problem import Problem, with_fields
+from memplan.questions.reading import Reader
+
+_PLACED = ("offset", "relative", "no_cross")
+"""The rules of a buffer by which it cannot be an alias, or have one that it did not have."""
+_MOST_BUFFERS = 5_000
+"""The most buffers for which a hint is made: they take some 0.1 s."""
+
+
+def problem_in_place(model: ImportedProgram, spared: Collection[str]) -> Problem:
+    """Return the problem of a program whose element-wise operations write over inputs that nothing reads later.
+
+    An output that is written over an input is an alias of it, which is alive as long as both. The buffers in `spared`
+    stay as they are to the end. Raises OptionError for a spared buffer that the program does not have.
+    """
+    problem, entry = model.problem, f"{model.operations.entry}/"
+    rows = {str(row["id"]): dict[str, Any](row) for row in map(problem.buffers.fields, range(len(problem.buffers)))}
+    kept = {_found(name, entry, rows).removeprefix(entry) for name in spared}
+    with stranger_bytes():
+        drawn = program_graph(model.operations, model.facts)
+        graph = with_overwriting(drawn.graph, {k for k, name in enumerate(drawn.buffers) if name in kept})
+        over = written_over_along(graph, range(len(graph.ops)))
+    ends = [end for row in rows.values() for end in (row.get("end"), *(span[1] for span in row.get("lifetimes", ())))]
+    for name in kept:
+        if "end" in (row := rows[entry + name]):
+            row["end"] = max(end for end in ends if end is not None)
+    ruled = {str(name) for pair in problem.conflicts for name in pair}
+    root = {name: name for name in rows}
+    # In the order of operations, so that a chain of outputs lies in the first input.
+    for output, tensor in over.items():
+        made, under = (entry + drawn.buffers[k] for k in (output, tensor))
+        if made not in rows or under not in rows or {made, under} & ruled:
+            continue
+        below, row = rows[root[under]], rows[made]
+        if any(rule in each for each in (below, row) for rule in _PLACED) or "alias_of" in row:
+            continue
+        if row.get("pools") == below.get("pools") and row["size"] <= below["size"]:
+            root[made] = root[under]
+            below["alignment"] = lcm(below.get("alignment", 1), row.pop("alignment", 1))
+            row["alias_of"] = below["id"]
+    for row in rows.values():  # what lies in an output lies in what that lies in
+        if "alias_of" in row:
+            row["alias_of"] = rows[root[str(row["alias_of"])]]["id"]
+    return with_fields(problem, buffers=[*rows.values()])
+
+
+def _found(name: str, entry: str, rows: dict[str, dict[str, Any]]) -> str:
+    """Return the id of a buffer, given with or without its function's name; raises OptionError."""
+    for given in (name, entry + name):
+        if given in rows:
+            return str(rows[given].get("alias_of", given))
+    some = ", ".join(shown(each) for each in [*rows][:3])
+    raise OptionError.of("spare", f"must name a buffer, such as {some}, got {shown(name)}")
+
+
+def hint_of_in_place(problem: Problem, reader: Reader) -> str | None:
+    """Return a sentence about what writing over inputs would save; None where it saves nothing, or it is not known."""
+    model = reader.imported
+    if reader.options.in_place or len(problem.pools) != 1 or len(problem.buffers) > _MOST_BUFFERS:
+        return None
+    least = None if model is None else bounds_in_place(model)
+    if least is None or least[1] >= least[0]:
+        return None
+    return f"in place, {least[1]:,} bytes are alive at once, not {least[0]:,}: `memplan plan --in-place`"
+
+
+def bounds_in_place(model: Imported, spared: Collection[str] = ()) -> tuple[int, int] | None:
+    """Return the bytes alive at once without and with writing over inputs; None where operations are not known."""
+    if not isinstance(model, ImportedProgram):
+        return None
+    try:
+        both = model.problem, problem_in_place(model, spared)
+    except OperationsError:  # of a program that is too large for a graph
+        return None
+    now, then = (instance.unit * int(lower_bound(instance).score[-1]) for instance in map(compile_problem, both))
+    return now, then

@@ -1,0 +1,157 @@
+"""Results that are written over inputs: by hand, and drawn, where programs are run on the bytes of their plan."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from itertools import pairwise
+
+import pytest
+
+from memplan.extensions.networks.models.imported_program import ImportedProgram
+from memplan.extensions.networks.models.over_inputs import bounds_in_place, problem_in_place
+from memplan.extensions.networks.operations.graph import OperationGraph, graph_from
+from memplan.extensions.networks.operations.graph_facts import OperationFacts, TensorFacts
+from memplan.extensions.networks.order.options import OrderOptions
+from memplan.extensions.networks.order.order import order
+from memplan.extensions.readers.draft import OperationsDraft
+from memplan.planner.errors import OptionError
+from memplan.planner.foreign.model_options import ModelOptions
+from memplan.planner.model.problem import Problem
+from memplan.solvers.portfolio.solve import solve
+from tests.support.depth import seeds
+
+SIZE = 64
+Step = tuple[str, tuple[str, ...], str]
+"""The kind, the inputs and the output of an operation; a view is the kind `reshape`."""
+
+
+def program(steps: Sequence[Step], results: Sequence[str], params: Sequence[str] = ("x",)) -> ImportedProgram:
+    draft = OperationsDraft("drawn", results, ModelOptions(), 1)
+    for name in params:
+        draft.declare(name, SIZE, "param")
+        draft.describe(name, TensorFacts(name=name, shape=(SIZE,), dtype="int8"))
+    for kind, inputs, output in steps:
+        draft.declare(output, SIZE)
+        draft.describe(
+            output, TensorFacts(name=output, shape=(1, SIZE) if kind == "reshape" else (SIZE,), dtype="int8")
+        )
+        with draft.drawing(OperationFacts(name=kind, kind=kind)):
+            if kind == "reshape":
+                draft.view(kind, inputs[0], output)
+            else:
+                draft.operation(kind, inputs, (output,))
+    return draft.imported()
+
+
+def over(problem: Problem) -> dict[str, str]:
+    """Return the buffers that lie in others, without the name of their function."""
+    rows = (problem.buffers.fields(i) for i in range(len(problem.buffers)))
+    return {str(row["id"])[5:]: str(row["alias_of"])[5:] for row in rows if "alias_of" in row}
+
+
+def test_a_chain_lies_in_its_first_input_and_a_spared_one_is_kept() -> None:
+    model = program([("relu", ("x",), "a"), ("neg", ("a",), "b"), ("relu", ("b",), "y")], ["y"])
+    assert over(problem_in_place(model, ())) == {"a": "x", "b": "x", "y": "x"}
+    for name in ("x", "main/x"):
+        assert over(problem_in_place(model, [name])) == {"b": "a", "y": "a"}
+    assert bounds_in_place(model) == (2 * SIZE, SIZE)
+    assert bounds_in_place(model, ["x"]) == (2 * SIZE, 2 * SIZE)
+    spared = problem_in_place(model, ["x"]).buffers
+    assert spared.fields(spared.ids.index("main/x"))["end"] == 4
+    with pytest.raises(OptionError, match=r'^spare: must name a buffer, such as "main/x", .* got "z"$'):
+        problem_in_place(model, ["z"])
+
+
+@pytest.mark.parametrize(
+    ("steps", "results", "found"),
+    [
+        # It is read later, by another operation and through a view.
+        ([("relu", ("x",), "a"), ("add", ("x", "a"), "y")], ["y"], {"y": "x"}),
+        ([("reshape", ("x",), "v"), ("relu", ("x",), "a"), ("conv", ("v",), "y")], ["a", "y"], {"v": "x"}),
+        # It is handed to the caller, or no operation of its kind writes it.
+        ([("relu", ("x",), "a"), ("relu", ("a",), "y")], ["a", "y"], {"a": "x"}),
+        ([("conv", ("x",), "y")], ["y"], {}),
+        # A view of what is written over its source lies in that, too.
+        ([("relu", ("x",), "a"), ("reshape", ("a",), "v"), ("conv", ("v",), "y")], ["y"], {"a": "x", "v": "x"}),
+        # What is read twice may be read in part.
+        ([("reshape", ("x",), "v"), ("add", ("x", "v"), "y")], ["y"], {"v": "x"}),
+    ],
+)
+def test_only_what_nothing_reads_later_is_written_over(
+    steps: list[Step], results: list[str], found: dict[str, str]
+) -> None:
+    assert over(problem_in_place(program(steps, results), ())) == found
+
+
+def drawn(rng: random.Random) -> tuple[list[Step], list[str], list[str]]:
+    params = ["x", "z"][: rng.randint(1, 2)]
+    names, steps = [*params], list[Step]()
+    for k in range(rng.randint(2, 8)):
+        kind = rng.choice(["relu", "add", "add", "conv", "reshape"])
+        inputs = tuple(rng.choice(names[-4:]) for _ in range(2 if kind == "add" else 1))
+        steps.append((kind, inputs, f"t{k}"))
+        names.append(f"t{k}")
+    return steps, sorted({names[-1], rng.choice(names[len(params) :])}), params
+
+
+def values_from(
+    steps: Sequence[Step], params: Sequence[str], wanted: Sequence[str], place: dict[str, int]
+) -> dict[str, object]:
+    """Run steps on a memory of bytes; return what each of them finds, and what is wanted in the end."""
+    memory: dict[int, object] = {}
+
+    def write(name: str, value: object) -> None:
+        memory.update(dict.fromkeys(range(place[name], place[name] + SIZE), value))
+
+    def read(name: str) -> object:
+        values = {memory.get(at) for at in range(place[name], place[name] + SIZE)}
+        return values.pop() if len(values) == 1 else "bytes of several values"
+
+    for name in params:
+        write(name, name)
+    found: dict[str, object] = {}
+    for kind, inputs, output in steps:
+        values = tuple(map(read, inputs))
+        if kind != "reshape":
+            write(output, (kind, values))
+            found[output] = values
+        elif place[output] != place[inputs[0]]:
+            write(output, values[0])
+    return found | {f"in the end {name}": read(name) for name in wanted}
+
+
+@pytest.mark.drawn
+@pytest.mark.parametrize("seed", seeds(40))
+def test_drawn_programs_compute_the_same_in_place_and_keep_what_is_spared(seed: int) -> None:
+    rng = random.Random(seed)
+    steps, results, params = drawn(rng)
+    spared = params[: rng.randint(0, 1)]
+    model = program(steps, results, params)
+    plan = solve(problem_in_place(model, spared), time_limit_s=5)
+    place = {str(row.id)[5:]: row.offset for row in plan.placements}
+    place |= {name: 10**6 + k * SIZE for k, name in enumerate(params) if name not in place}  # what nothing reads
+    apart = {name: k * SIZE for k, name in enumerate([*params, *(output for *_, output in steps)])}
+    wanted = [*results, *spared]
+    assert values_from(steps, params, wanted, place) == values_from(steps, params, wanted, apart)
+
+
+def graph(names: Sequence[str] = ()) -> OperationGraph:
+    ops = [{"in": [k], "out": [k + 1], "kind": "relu"} for k, _ in enumerate(pairwise(range(4)))]
+    tensors = [{"name": name} for name in names]
+    return graph_from({"size": [8] * 4, "kept": [3], "ops": ops} | ({"tensors": tensors} if tensors else {}))
+
+
+@pytest.mark.parametrize("name", ["0", "tensor_0", "image", "main/image"])
+def test_an_order_spares_a_tensor_by_name_or_number(name: str) -> None:
+    given = graph() if name.endswith("0") else graph(["image", "a", "b", "c"])
+    assert order(given, OrderOptions(in_place=True)).written_over[:1] == ((1, 0),)
+    found = order(given, OrderOptions(in_place=True, spare=(name,)))
+    assert (found.peak, found.written_over) == (16, ((2, 1), (3, 2)))
+
+
+def test_sparing_is_refused_where_nothing_is_written_over_or_there_is_no_such_tensor() -> None:
+    with pytest.raises(OptionError, match=r'^spare: must be given with in_place only, got "0"'):
+        order(graph(), OrderOptions(spare=("0",)))
+    with pytest.raises(OptionError, match=r'^spare: must name one tensor, such as 0 to 3, got "4"$'):
+        order(graph(), OrderOptions(in_place=True, spare=("4",)))
