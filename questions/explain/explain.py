@@ -87,8 +87,9 @@ def explain(
         return answer
     note(answer)
     repairs = _repairs(asked, graph, plan, options, running, study_s) if options.repairs else None
+    note(answer := answer.model_copy(update={"repairs": repairs}))
     study = what_if(asked, plan, options, running.within(study_s)) if options.what_if else None
-    return answer.model_copy(update={"repairs": repairs, "what_if": study})
+    return answer.model_copy(update={"what_if": study})
 
 
 def _answer(problem: Problem, plan: Plan, explanation: Explanation | None) -> ExplainAnswer:

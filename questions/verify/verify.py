@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import TypeVar, get_args
+from typing import Literal, TypeVar, get_args
 
 from pydantic import Field
 
@@ -21,7 +21,7 @@ from memplan.planner.verify.violation import Violation
 from memplan.questions.inputs import EXAMPLE, EXAMPLE_PLAN, PLAN, PROBLEM
 from memplan.questions.inputs.values import Input, InputValues
 from memplan.questions.plan.answers import problem_in_heaps
-from memplan.questions.question import Answer, AnswerOfFile, Control, Question, QuestionOptions
+from memplan.questions.question import Answer, AnswerOfFile, Control, Question, QuestionOptions, silent
 from memplan.questions.reading import Reader
 from memplan.questions.verify.again import Again, lines_of_again, solved_again
 from memplan.questions.verify.better import BesideBest, beside_best, lines_beside_best
@@ -78,7 +78,8 @@ class Verdict(AnswerOfFile):
     `claims` are those of the plan, each with what checked it; none where it is not valid. `proved` is what the checker
     says of a certificate; `unrepeated` is the kind of its proof where that is not made again. `places`, `better` and
     `again` are there where they were asked for, `places` unless too many pairs of buffers would have to be compared for
-    them. `unmendable` says of a plan that is not valid why a plan that keeps places of it cannot be.
+    them; `not_done` names those for which the time was too short. `unmendable` says of a plan that is not valid why a
+    plan that keeps places of it cannot be.
     """
 
     valid: bool
@@ -92,6 +93,7 @@ class Verdict(AnswerOfFile):
     places: BufferPlaces | None = Field(None, exclude_if=lambda found: found is None)
     better: BesideBest | None = Field(None, exclude_if=lambda found: found is None)
     again: Again | None = Field(None, exclude_if=lambda found: found is None)
+    not_done: tuple[Literal["better", "again"], ...] = Field((), exclude_if=lambda names: not names)
 
 
 def verify(
@@ -113,11 +115,16 @@ def verify(
     if not options.better and not options.again:
         return verdict
     running = control.begun(options)
+    note = running.note or silent
+    wanted = tuple(name for name, is_wanted in (("better", options.better), ("again", options.again)) if is_wanted)
+    note(verdict.model_copy(update={"not_done": wanted}))
     if options.better:
         left_s = running.left_s / 2 if options.again else running.left_s
         searching = Control(running.deadline.within(left_s), running.cancelled)
         better = beside_best(problem, plan, verdict.valid, time_limit_s=left_s, control=searching)
         verdict = verdict.model_copy(update={"better": _without_plan(better, options)})
+        if options.again:
+            note(verdict.model_copy(update={"not_done": ("again",)}))
     if options.again:
         verdict = verdict.model_copy(update={"again": _without_plan(solved_again(problem, plan, running), options)})
     return verdict
@@ -214,6 +221,8 @@ def lines(found: Verdict) -> Iterator[str]:
         yield from lines_beside_best(found.better)
     if found.again is not None:
         yield from lines_of_again(found.again)
+    if found.not_done:
+        yield f"not done in time: {', '.join(found.not_done)}"
 
 
 def _lines_of_valid(found: Verdict) -> Iterator[str]:
@@ -266,6 +275,8 @@ CERTIFICATE = Input(
 def _exit_status(found: Verdict) -> int:
     if not found.valid:
         return 3
+    if "again" in found.not_done:
+        return 6
     return 0 if found.again is None else _OF_AGAIN[found.again.same]
 
 
@@ -279,7 +290,13 @@ QUESTION = Question(
     ),
     lines=lines,
     exit_status=_exit_status,
-    exits={0: "the plan is valid", 3: "it is not", 4: "again: another plan of the same peak", 5: "again: another peak"},
+    exits={
+        0: "the plan is valid",
+        3: "it is not",
+        4: "again: another plan of the same peak",
+        5: "again: another peak",
+        6: "again: not done in time",
+    },
     # Verification is faster than finding a worker, and callers verify plans of any size.
     is_brief=lambda _subject, options: not (options.better or options.again),
     example={
