@@ -196,7 +196,7 @@ def answered(call: Call, control: Control) -> Any:
         if server is not None:
             from memplan.api.cli.remote import ask
 
-            return ask(server, question, call.values, call.options, control)
+            return ask(server, question, call.values, call.options, control, bool(call.flags.get("prove")))
         # A reader of its own reports errors itself, without the name of the file.
         foreign = [each.name for each in question.inputs if each.is_foreign and each.name in call.files]
         with named(call.files[foreign[0]] if foreign else None):

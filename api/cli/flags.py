@@ -211,6 +211,11 @@ SERVER = Flag(
     envvar="MEMPLAN_SERVER",
     help="Let the service at this address answer. The environment variable MEMPLAN_KEY holds its key.",
 )
+PROVE = Flag(
+    "prove",
+    is_flag=True,
+    help="Believe the service that a plan is the best, or that nothing fits, only with a certificate.",
+)
 # Taken before all else, see `memplan.api.cli.main`, so that it holds for every command.
 THREADS = Flag(
     "threads",

@@ -27,13 +27,23 @@ class ServerError(InputError):
     """The service cannot be reached, or refuses the request."""
 
 
-def ask(server: str, question: Question[Any], values: InputValues, options: QuestionOptions, control: Control) -> Any:
-    """Return a service's answer, verified locally. The key comes from the environment. Raises ServerError."""
+def ask(
+    server: str,
+    question: Question[Any],
+    values: InputValues,
+    options: QuestionOptions,
+    control: Control,
+    is_proved: bool = False,
+) -> Any:
+    """Return a service's answer, verified locally; with a certificate where its claim `is_proved`.
+
+    The key comes from the environment. Raises ServerError.
+    """
     if not server.startswith(("http://", "https://")):
         meant = f"http://{server.rpartition('://')[2]}"
         raise ServerError(f"server: must begin with http:// or https://, got {shown(server)} (did you mean {meant}?)")
     try:
-        return asyncio.run(_asked(server, question, values, options, control))
+        return asyncio.run(_asked(server, question, values, options, control, is_proved))
     except httpx.InvalidURL as error:
         raise ServerError(f"server: must be a URL, got {shown(server)}: {error}") from error
     except AwayError as error:
@@ -43,14 +53,20 @@ def ask(server: str, question: Question[Any], values: InputValues, options: Ques
 
 
 async def _asked(
-    server: str, question: Question[Any], values: InputValues, options: QuestionOptions, control: Control
+    server: str,
+    question: Question[Any],
+    values: InputValues,
+    options: QuestionOptions,
+    control: Control,
+    is_proved: bool,
 ) -> Any:
     async with AsyncClient(server, key=os.environ.get(KEY_VARIABLE), patience_s=PATIENCE_S) as client:
         asking = asyncio.create_task(client.answer(question, values, options))
         while not asking.done() and not control.cancelled.is_set():
             await asyncio.wait({asking}, timeout=_LOOK_EVERY_S)
         if asking.done():
-            return asking.result()
+            answer = asking.result()
+            return await client.proved(values["problem"], answer, options) if is_proved else answer
         asking.cancel()  # closing the connection ends the search there
         await asyncio.wait({asking})
         if question.name == _PLAN:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import random
 import time
 import uuid
@@ -13,8 +12,9 @@ from typing import Any, TypeVar
 
 import httpx
 from pydantic import TypeAdapter, ValidationError
-from pydantic_core import to_json
+from pydantic_core import from_json, to_json
 
+from memplan.api.client.trust import believed, harmless, proved
 from memplan.api.client.values import (
     AwayError,
     BatchResult,
@@ -30,31 +30,36 @@ from memplan.api.client.values import (
 from memplan.api.options import NO_OPTIONS, Options
 from memplan.api.service.cache.canonical_plan import translated
 from memplan.api.service.cache.compiled_problem import CompiledProblem
-from memplan.planner.errors import InputError, sentences, shown
+from memplan.planner.errors import InputError, printable, sentences, shown
 from memplan.planner.formats.memplan_json import parse, read_plan
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
-from memplan.planner.verify.verifier import verify
 from memplan.questions import QUESTIONS
 from memplan.questions.inputs.values import InputValues
 from memplan.questions.question import Question, QuestionOptions
 from memplan.questions.question.wire import written_body
 from memplan.questions.reading import validated
+from memplan.solvers.certificates import verdicts
 
 T = TypeVar("T")
 PATIENCE_S = 10.0
 """The seconds for which requests are repeated while a service is busy or unreachable."""
 _SILENCE_S, _CONNECT_S, _ANSWER_S = 60.0, 5.0, 30.0
 """The longest silence of a stream, and the timeouts for a connection and for an answer beyond the search limit."""
-_JSON = {"Content-Type": "application/json", "Accept": "application/json"}
-_NDJSON = dict.fromkeys(_JSON, "application/x-ndjson")
+_SENT_IN_S = 2**17
+"""The bytes a second with which a question may be sent at the least."""
+_MOST_BYTES, _MOST_TIMES = 2**28, 16
+"""The most bytes of an answer or of a line, and how many times those of the question it may have in any case."""
+_JSON = {"Content-Type": "application/json", "Accept": "application/json", "Accept-Encoding": "identity"}
+_NDJSON = _JSON | dict.fromkeys(("Content-Type", "Accept"), "application/x-ndjson")
 _PLAN, _JOBS = QUESTIONS["plan"], "/v1/jobs"
 
 
 class AsyncClient(AbstractAsyncContextManager["AsyncClient"]):
     """An asynchronous client of one service. Raises ServiceError; a refusal is a RefusedError with its sentences.
 
-    It verifies every plan, too. Each question is a method, which takes inputs, and options by name or as `options`.
+    It verifies every plan, too, and refutes claims that it can (`memplan.api.client.trust`). Each question is a
+    method, which takes inputs, and options by name or as `options`.
     """
 
     def __init__(self, server: str, *, key: str | None = None, patience_s: float = PATIENCE_S) -> None:
@@ -72,9 +77,8 @@ class AsyncClient(AbstractAsyncContextManager["AsyncClient"]):
     async def plan(self, problem: Problem, options: Options = NO_OPTIONS) -> Plan:
         """Plan a problem, and wait for the plan: `POST /v1/plan`."""
         content, limit_s = written_body(_PLAN, {"problem": problem}, options), options.time_limit_s
-        return await self._send(
-            lambda data: _plan(problem, read_plan(data, problem)), "POST", _PLAN.path, content=content, limit_s=limit_s
-        )
+        read = self._plan_of(problem, is_plain=options.heaps is None)
+        return await self._send(read, "POST", _PLAN.path, content=content, limit_s=limit_s)
 
     async def known_plan(self, problem: Problem) -> Plan | None:
         """Return the best plan that the service knows of a problem, without sending or solving the problem.
@@ -84,7 +88,7 @@ class AsyncClient(AbstractAsyncContextManager["AsyncClient"]):
         compiled = CompiledProblem.of(problem)
 
         def read(data: bytes) -> Plan:
-            return _plan(problem, translated(compiled, read_plan(data, problem)))
+            return believed(problem, translated(compiled, read_plan(data, problem)))
 
         return await self._send_for_some(read, f"/v1/plans/{compiled.hash}")
 
@@ -95,10 +99,28 @@ class AsyncClient(AbstractAsyncContextManager["AsyncClient"]):
             answer: T = TypeAdapter(question.answer).validate_json(data)
             if (wrong := question.refutes({**values, "options": options}, answer)) is not None:
                 raise WrongAnswerError(f"{question.name}: {wrong}")
+            is_alone = question.name == _PLAN.name and values.keys() == {"problem"}
+            if is_alone and isinstance(answer, Plan) and answer.heaps is None and getattr(options, "heaps", 1) is None:
+                believed(values["problem"], answer)
             return answer
 
         content = written_body(question, values, options)
         return await self._send(read, "POST", question.path, content=content, limit_s=options.time_limit_s)
+
+    async def proved(self, problem: Problem, plan: Plan, options: QuestionOptions = NO_OPTIONS) -> Plan:
+        """Return a plan whose claim this client sees proved: by a bound, or by a certificate that it asks for."""
+        if plan.status not in ("optimal", "infeasible"):
+            raise WrongAnswerError(f"plan: is {plan.status}, which claims nothing that could be proved")
+        if verdicts.checks(problem, plan, None, None).get("status") is not None:
+            return plan
+        certify = QUESTIONS["certify"]
+        given = {"problem": problem} | ({"plan": plan} if plan.placements else {})
+        found = await self.answer(certify, given, validated(certify.options, {"time_limit_s": options.time_limit_s}))
+        return proved(problem, plan, found.text)
+
+    def _plan_of(self, problem: Problem, is_plain: bool = True) -> Callable[[bytes], Plan]:
+        """Return what reads a plan for a problem."""
+        return lambda data: believed(problem, read_plan(data, problem), is_plain)
 
     def __getattr__(self, name: str) -> Callable[..., Coroutine[Any, Any, Any]]:
         """Return the call of a question; raises AttributeError where there is none."""
@@ -150,9 +172,7 @@ class AsyncClient(AbstractAsyncContextManager["AsyncClient"]):
 
     async def job_plan(self, job_id: str, problem: Problem) -> Plan | None:
         """Return a job's best plan so far for this problem (the final one once it has ended), or None."""
-        return await self._send_for_some(
-            lambda data: _plan(problem, read_plan(data, problem)), f"{_JOBS}/{job_id}/plan"
-        )
+        return await self._send_for_some(self._plan_of(problem), f"{_JOBS}/{job_id}/plan")
 
     async def job_result(self, job_id: str) -> Any:
         """Return a job's best answer so far as JSON, or None if there is none."""
@@ -175,7 +195,7 @@ class AsyncClient(AbstractAsyncContextManager["AsyncClient"]):
         while True:
             try:
                 async with self._answered("GET", path, headers=headers) as response:
-                    async for event in _events(response.aiter_lines()):
+                    async for event in _events(_lines(response)):
                         headers["Last-Event-ID"], until = str(event.seq), time.monotonic() + self._patience_s
                         yield event
                         if event.kind == "finished":
@@ -189,8 +209,8 @@ class AsyncClient(AbstractAsyncContextManager["AsyncClient"]):
         content = b"\n".join(written_body(_PLAN, {"problem": each}, options) for each in problems)
         silence_s = options.time_limit_s + _SILENCE_S
         async with self._answered("POST", "/v1/batch", silence_s, content=content, headers=_NDJSON) as response:
-            async for line in response.aiter_lines():
-                yield _batch_result(line, problems)
+            async for line in _lines(response):
+                yield _batch_result(harmless(line.encode(), b"[%b]" % content.replace(b"\n", b",")), problems)
 
     async def _job(self, method: str, path: str, **sent: Any) -> RemoteJob:
         return await self._send(RemoteJob.model_validate_json, method, path, **sent)
@@ -208,11 +228,15 @@ class AsyncClient(AbstractAsyncContextManager["AsyncClient"]):
         self, read: Callable[[bytes], T], method: str, path: str, *, limit_s: float = 0.0, **sent: Any
     ) -> T:
         """Send a call, with retries, and read the answer; raises ServiceError."""
-        until = time.monotonic() + self._patience_s
+        until, asked = time.monotonic() + self._patience_s, sent.get("content", b"")
+        limit_s += _ANSWER_S
         while True:
             try:
-                async with self._answered(method, path, limit_s + _ANSWER_S, **sent) as response:
-                    return read(await response.aread())
+                async with (
+                    _due(path, limit_s + len(asked) / _SENT_IN_S),
+                    self._answered(method, path, limit_s, **sent) as response,
+                ):
+                    return read(harmless(await _whole(response, len(asked)), asked))
             except (AwayError, BusyError) as error:
                 await _pause(error, until)
 
@@ -224,17 +248,55 @@ class AsyncClient(AbstractAsyncContextManager["AsyncClient"]):
         timeout = httpx.Timeout(silence_s, connect=_CONNECT_S)
         try:
             async with self._http.stream(method, path, timeout=timeout, **sent) as response:
+                if response.headers.get("content-encoding", "identity") != "identity":
+                    raise WrongAnswerError(f"{path}: answered with a coding, which was not asked for")
                 if not response.is_success:
-                    content, after = await response.aread(), response.headers.get("retry-after", "")
+                    content, after = await _whole(response), response.headers.get("retry-after", "")
                     raise refusal_of(response.status_code, content, after)
                 try:
                     yield response
                 except (InputError, LookupError, TypeError, ValueError) as error:
                     wrong = InputError(*sentences(error)) if isinstance(error, ValidationError) else error
-                    raise WrongAnswerError(f"{path}: {str(wrong).partition(chr(10))[0]}") from error
+                    raise WrongAnswerError(f"{path}: {printable(str(wrong).partition(chr(10))[0])}") from error
         except httpx.TransportError as error:
             where = shown(str(error.request.url.copy_with(query=None)))
-            raise AwayError(f"{where}: {str(error) or type(error).__name__}") from error
+            raise AwayError(f"{where}: {printable(str(error)) or type(error).__name__}") from error
+
+
+@asynccontextmanager
+async def _due(path: str, limit_s: float) -> AsyncIterator[None]:
+    """End the block after a time; raises AwayError then, whatever has come by then."""
+    try:
+        async with asyncio.timeout(limit_s):
+            yield
+    except TimeoutError:
+        raise AwayError(f"{path}: no whole answer came within {limit_s:.0f} s") from None
+
+
+async def _whole(response: httpx.Response, n_asked: int = 0) -> bytes:
+    """Return the content of a response; raises WrongAnswerError for one without end."""
+    found, most = bytearray(), max(_MOST_BYTES, _MOST_TIMES * n_asked)
+    async for part in response.aiter_raw():
+        found += part
+        if len(found) > most:
+            raise WrongAnswerError(f"{response.url.path}: must answer with at most {most} bytes, got more")
+    return bytes(found)
+
+
+async def _lines(response: httpx.Response) -> AsyncIterator[str]:
+    """Yield the lines of a stream; raises WrongAnswerError for one without end."""
+    left = bytearray()
+    async for part in response.aiter_raw():
+        left += part
+        if b"\n" in part:
+            *lines, last = left.split(b"\n")
+            left = last
+            for line in lines:
+                yield line.removesuffix(b"\r").decode()
+        if len(left) > _MOST_BYTES:
+            raise WrongAnswerError(f"{response.url.path}: must send lines of at most {_MOST_BYTES} bytes, got more")
+    if left:
+        yield left.decode()
 
 
 async def _pause(error: ServiceError, until: float) -> None:
@@ -256,22 +318,15 @@ async def _events(lines: AsyncIterator[str]) -> AsyncIterator[RemoteEvent]:
         if name:  # other lines are comments that keep the connection alive
             fields[name] = value.removeprefix(" ")
         elif not line and "data" in fields:
-            yield RemoteEvent(int(fields["id"]), fields.get("event", "message"), json.loads(fields["data"]))
+            data = from_json(harmless(fields["data"].encode(), b""))
+            yield RemoteEvent(int(fields["id"]), printable(fields.get("event", "message")), data)
             fields = {}
 
 
-def _plan(problem: Problem, plan: Plan | None) -> Plan:
-    """Return a plan that passes the local verifier; raises WrongAnswerError."""
-    if plan is None or (violations := verify(problem, plan)):
-        rule = "" if plan is None else f": {violations[0].message}"
-        raise WrongAnswerError(f"plan: is not one of this problem{rule}")
-    return plan
-
-
-def _batch_result(line: str, problems: Sequence[Problem]) -> BatchResult:
+def _batch_result(line: bytes, problems: Sequence[Problem]) -> BatchResult:
     """Read a line of a batch's answer; a malformed one raises an error that `_answered` converts."""
-    content = parse(line.encode())
+    content = parse(line)
     index = int(content["index"])
     if "error" in content:
         return BatchResult(index, None, refusal_of(int(content["error"]["status"]), to_json(content["error"])))
-    return BatchResult(index, _plan(problems[index], Plan.model_validate(content["plan"])), None)
+    return BatchResult(index, believed(problems[index], Plan.model_validate(content["plan"])), None)

@@ -12,8 +12,11 @@ from pydantic import BaseModel, ConfigDict
 from pydantic_core import from_json
 
 from memplan.api.store.job import OPEN, State
-from memplan.planner.errors import MemplanError
+from memplan.planner.errors import MAX_SHOWN, MemplanError, printable
 from memplan.planner.model.plan import Plan
+
+_MOST_SHOWN = 2_000
+"""The most characters of a sentence of a service."""
 
 
 class ServiceError(MemplanError):
@@ -44,10 +47,11 @@ class WrongAnswerError(ServiceError):
 
 def refusal_of(status: int, content: bytes, retry_after: str = "") -> RefusedError:
     """Return the error for a status and its problem details."""
-    sentences: tuple[str, ...] = (f"service: answered with {status}",)
+    sentences: tuple[str, ...] = ()
     with suppress(LookupError, TypeError, ValueError):
-        sentences = tuple(map(str, from_json(content)["errors"])) or sentences
+        sentences = tuple(printable(str(each)[:_MOST_SHOWN]) for each in from_json(content)["errors"][:MAX_SHOWN])
     is_busy = status in (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE)
+    sentences = sentences or (f"service: answered with {status}",)
     error = BusyError(status, *sentences) if is_busy else RefusedError(status, *sentences)
     if retry_after.isdecimal():
         error.retry_after_s = float(retry_after)

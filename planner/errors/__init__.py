@@ -255,6 +255,11 @@ def shown(value: object) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
+def printable(text: str) -> str:
+    """Return a text of somebody else with escapes for what a terminal would obey, such as control characters."""
+    return text if text.isprintable() else "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in text)
+
+
 def _represented(value: object) -> str:
     try:
         return repr(value)

@@ -8,7 +8,7 @@ from typing import Any
 
 from memplan.api.cli.advice import CommandLine
 from memplan.api.cli.asking import Call, answered, asking, begin, end, show, write_beside
-from memplan.api.cli.flags import BROWSER, ON, TABLE, Flag
+from memplan.api.cli.flags import BROWSER, ON, PROVE, TABLE, Flag
 from memplan.api.cli.local.beside_plan import open_page, plan_page, plan_picture
 from memplan.api.cli.local.several_files import has_several, more, read_several, run_each
 from memplan.api.cli.question_command import command_of
@@ -55,6 +55,7 @@ _TOGETHER = (
     Flag("together", multiple=True, metavar="NAMES", help=_TOGETHER),
     Flag("order", multiple=True, metavar="best|A,B", help=_ORDER),
     ON,
+    PROVE,
     formats=tuple(dict.fromkeys((*FORMATS, TABLE, *PLAN_FORMATS, BROWSER))),
     forms=tuple(module.SUFFIX for module in FORMATS.values()),
     beside=_BESIDE,
@@ -115,6 +116,10 @@ def _refuse(call: Call) -> None:
         raise OptionError("output: must be a folder for several files, or with order best")
     if call.flags["server"] is not None and is_own_planner(solver):
         raise OptionError(f"server: must not be given with a planner of your own, got solver {solver}")
+    if call.flags["prove"] and (call.flags["server"] is None or isinstance(call.values.get("problem"), ObjectsProblem)):
+        raise OptionError(
+            "prove: must come with --server and a problem of pools; -o FILE.proof writes a certificate here"
+        )
 
 
 def _parts(call: Call, answer: Plan, path: str) -> None:

@@ -1,0 +1,81 @@
+"""What a client believes of a service: no text that a terminal would obey, and no claim that it can refute."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from pydantic_core import from_json, to_json
+
+from memplan.api.client.values import WrongAnswerError
+from memplan.planner.errors import printable
+from memplan.planner.instance.audit import verify
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
+from memplan.questions.verify.verify import verdict_on
+from memplan.solvers.certificates import verdicts
+
+_OWN_S = 0.2
+"""The seconds for a plan of one's own, which may refute a claim that no bound shows."""
+_OBEYED = re.compile(rb"\\u|\xc2[\x80-\x9f]|\xe2\x80[\xa8-\xae]|\xe2\x81[\xa6-\xa9]")
+"""What a JSON text has where a terminal would obey a part of it: escapes, and a few characters."""
+
+
+def harmless(data: bytes, asked: bytes) -> bytes:
+    """Return an answer of JSON with escapes for what a terminal would obey, but for the texts that were asked with."""
+    if _OBEYED.search(data) is None:
+        return data
+    own = set[str]()
+    _texts(from_json(asked or b"null"), own)
+    return to_json(_escaped(from_json(data), own))
+
+
+def _texts(value: Any, found: set[str]) -> None:
+    if isinstance(value, str):
+        found.add(value)
+    elif isinstance(value, dict):
+        found.update(value)
+        _texts([*value.values()], found)
+    elif isinstance(value, list):
+        for each in value:
+            _texts(each, found)
+
+
+def _escaped(value: Any, own: set[str]) -> Any:
+    if isinstance(value, str):
+        return value if value in own else printable(value)
+    if isinstance(value, dict):
+        return {_escaped(name, own): _escaped(each, own) for name, each in value.items()}
+    return [_escaped(each, own) for each in value] if isinstance(value, list) else value
+
+
+def believed(problem: Problem, plan: Plan | None, is_plain: bool = True) -> Plan:
+    """Return a plan that is one of this problem, and whose claims a bound shows, or a short search does not refute.
+
+    The claims of one that is not plain are about a problem that is changed. Raises WrongAnswerError.
+    """
+    violations = () if plan is None else verify(problem, plan)
+    if plan is None or violations:
+        rule = f": {violations[0].message}" if violations else ""
+        raise WrongAnswerError(f"plan: is not one of this problem{rule}")
+    if not is_plain or plan.status not in ("optimal", "infeasible"):
+        return plan
+    if verdicts.checks(problem, plan, None, None).get("status") is None:
+        from memplan.solvers.portfolio.solve import solve
+
+        own = solve(problem, time_limit_s=_OWN_S, is_quick=True)
+        if plan.status == "infeasible" and own.placements:
+            raise WrongAnswerError(f"plan: is said to be infeasible, and one of {own.peak} bytes fits")
+        is_of_peak = len(problem.pools) == 1 and problem.objective == "peak" and bool(own.placements)
+        if is_of_peak and plan.peak is not None and own.peak is not None and own.peak < plan.peak:
+            raise WrongAnswerError(f"plan: is said to be optimal with {plan.peak} bytes, and {own.peak} are enough")
+    return plan
+
+
+def proved(problem: Problem, plan: Plan, certificate: str) -> Plan:
+    """Return a plan whose claim a certificate proves; raises WrongAnswerError."""
+    found = verdict_on(problem, plan, certificate)
+    if not found.valid or any(each.claim == "status" and each.by is None for each in found.claims):
+        why = found.violations[0].message if found.violations else "its certificate is of something else"
+        raise WrongAnswerError(f"plan: is not proved to be {plan.status}: {printable(why)}")
+    return plan
