@@ -38,6 +38,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         lifespan=_lifespan,
         docs_url=None,  # those pages fetch scripts from elsewhere; the view `service` has one
         redoc_url=None,
+        openapi_url=None,  # it is written once, by `describe`
         redirect_slashes=False,  # a redirect has no body, and few programs would follow one with a body
     )
     service = app.state.service = Service(settings or read_settings())

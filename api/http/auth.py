@@ -13,6 +13,7 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping
 from functools import lru_cache
 from ipaddress import ip_address
+from math import inf
 from typing import Any, cast
 from urllib.parse import urlsplit
 
@@ -41,7 +42,8 @@ _LOG = logging.getLogger("memplan")
 class KeyGate:
     """Finds the caller of a key; for one event loop.
 
-    Keys from the store are kept for two seconds: so long one that was revoked still works. A key may ask so many times
+    Keys from the store are kept for two seconds: so long one that was revoked still works, and one that was asked for
+    before it was added does not. A key may ask so many times
     a minute of each process: a token bucket, whose rest grows evenly.
     """
 
@@ -55,6 +57,7 @@ class KeyGate:
         self._settings, self._look_up, self._clock = settings, look_up, clock
         self._admin = None if settings.admin_key is None else digest(settings.admin_key)
         self._kept: OrderedDict[str, tuple[Key, float]] = OrderedDict()
+        self._unknown: OrderedDict[str, float] = OrderedDict()
         self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     async def caller(
@@ -104,10 +107,15 @@ class KeyGate:
 
     async def _known(self, key_id: str) -> Key | None:
         key, read_at = self._kept.get(key_id, (None, 0.0))
+        if key is None and self._clock() - self._unknown.get(key_id, -inf) < _KEPT_S:
+            return None
         if key is None or self._clock() - read_at >= _KEPT_S:
             key = await self._look_up(key_id)
             self._kept.pop(key_id, None)
-            if key is not None:
+            self._unknown.pop(key_id, None)
+            if key is None:
+                _put(self._unknown, key_id, self._clock())
+            else:
                 _put(self._kept, key_id, (key, self._clock()))
         return key
 

@@ -19,12 +19,14 @@ from pydantic_core import from_json, to_json
 from memplan.api.faults import Fault, FaultError
 from memplan.api.refusals import NotInTimeError
 from memplan.api.store.job import WorkAnswer
-from memplan.planner.errors import FormatError, InputError, ReaderFaultError, TimeOverError, mended
+from memplan.planner.errors import FormatError, InputError, OptionError, ReaderFaultError, TimeOverError, mended
 from memplan.planner.foreign.imported import reader_fault
 from memplan.solvers.processes.child import memory_in_use, reading_memory
 from memplan.solvers.processes.harden import write_no_file
 from memplan.solvers.search.control import Control
 
+_KINDS: tuple[type[InputError], ...] = FormatError, TimeOverError, OptionError
+"""The kinds of what is wrong; all that is not late, and not an option, is wrong with the file."""
 _LOOK_EVERY_S = 0.02
 _PART = 1 << 16
 
@@ -77,11 +79,11 @@ class _Sent:
         """Yield the answers that are complete with this part; raises the errors that the fork reports."""
         self._left += part
         while (end := self._left.find(b"\n")) >= 0:
-            wrong, is_late, fault, is_last, length, status, is_plan = from_json(bytes(self._left[:end]))
+            wrong, kind, fault, is_last, length, status, is_plan = from_json(bytes(self._left[:end]))
             if fault:
                 raise FaultError(Fault(*fault))
             if wrong:
-                raise (TimeOverError if is_late else FormatError)(*starmap(mended, wrong))
+                raise _KINDS[kind](*starmap(mended, wrong))
             if len(self._left) < end + 1 + length:
                 return
             content = bytes(self._left[end + 1 : end + 1 + length])
@@ -98,9 +100,9 @@ def _answer_and_exit(work: Callable[[Callable[[WorkAnswer], None]], WorkAnswer],
         is_last: bool = False,
         wrong: Sequence[tuple[str, str | None]] = (),
         fault: Sequence[str] = (),
-        is_late: bool = False,
+        kind: int = 0,
     ) -> None:
-        head = to_json([wrong, is_late, fault, is_last, len(answer.content), answer.status, answer.is_plan])
+        head = to_json([wrong, kind, fault, is_last, len(answer.content), answer.status, answer.is_plan])
         unsent = memoryview(head + b"\n" + answer.content)
         while unsent:
             unsent = unsent[os.write(3, unsent) :]
@@ -114,8 +116,9 @@ def _answer_and_exit(work: Callable[[Callable[[WorkAnswer], None]], WorkAnswer],
         try:
             send(work(send), is_last=True)
         except InputError as error:
-            is_late = isinstance(error, TimeOverError)
-            send(WorkAnswer(b""), wrong=[*error.within("file").rules_with_ways(str)], is_late=is_late)
+            kind = next((number for number, one in enumerate(_KINDS) if isinstance(error, one)), 0)
+            told = error if isinstance(error, OptionError) else error.within("file")
+            send(WorkAnswer(b""), wrong=[*told.rules_with_ways(str)], kind=kind)
         except Exception as error:  # noqa: BLE001 - the border of the process: whatever it is, the parent is told
             fault = error if isinstance(error, ReaderFaultError) else reader_fault(error)
             send(WorkAnswer(b""), fault=Fault.of(fault))

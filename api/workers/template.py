@@ -108,18 +108,21 @@ def fork_always(line: socket.socket) -> None:
     """
     gc.freeze()  # memory that no collection touches stays shared
     while True:
-        request_bytes, pipes, _, _ = socket.recv_fds(line, _NUMBER.size, 2)
-        if len(request_bytes) < _NUMBER.size:
+        try:
+            request_bytes, pipes, _, _ = socket.recv_fds(line, _NUMBER.size, 2)
+            if len(request_bytes) < _NUMBER.size:
+                os._exit(0)
+            if (pid := _NUMBER.unpack(request_bytes)[0]) != _FORK:
+                line.send(_NUMBER.pack(_status_of(pid)))
+                continue
+            if (pid := os.fork()) == 0:
+                break
+            os.setpgid(pid, pid)  # before anyone can kill its group; the child itself does so first of all
+            for pipe in pipes:
+                os.close(pipe)
+            line.send(_NUMBER.pack(pid))
+        except ConnectionError:  # the other end was killed while it waited
             os._exit(0)
-        if (pid := _NUMBER.unpack(request_bytes)[0]) != _FORK:
-            line.send(_NUMBER.pack(_status_of(pid)))
-            continue
-        if (pid := os.fork()) == 0:
-            break
-        os.setpgid(pid, pid)  # before anyone can kill its group; the child itself does so first of all
-        for pipe in pipes:
-            os.close(pipe)
-        line.send(_NUMBER.pack(pid))
     os.setpgid(0, 0)
     line.close()
     for number, pipe in enumerate(pipes):

@@ -31,6 +31,8 @@ _INSTRUCTIONS = (
     "The tool `schema` gives the whole schema of a question's body."
 )
 _SCHEMA = "schema"
+_MOST_BYTES = 2**28
+"""The most bytes of a file that is read."""
 _LATE_S = 0.5
 """The seconds beyond its time limit for which an answer is awaited; then the last note is given."""
 
@@ -167,9 +169,11 @@ def _question(question: Question[Any], given: Mapping[str, Any], folder: Path) -
 
 def _inside(folder: Path, name: str) -> str:
     """Return the path of a file inside a folder; raises InputError for others."""
-    path = (folder / name).resolve()
+    path = (folder / name.replace("\0", "\N{REPLACEMENT CHARACTER}")).resolve()
     if not path.is_relative_to(folder):
         raise InputError(f"{shown(name)}: must lie in {folder}; --folder of memplan mcp names another")
     if path.exists() and not path.is_file():
         raise InputError(f"{shown(name)}: must be a file")
+    if path.exists() and (count := path.stat().st_size) > _MOST_BYTES:
+        raise InputError(f"{shown(name)}: must have at most {_MOST_BYTES} bytes here, got {count}")
     return str(path)

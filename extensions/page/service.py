@@ -6,6 +6,7 @@ Nothing is asked for elsewhere, and nothing inline is run: the policy of both pa
 from __future__ import annotations
 
 import mimetypes
+from functools import cache
 from typing import Any
 
 from fastapi import APIRouter, FastAPI, Request
@@ -60,7 +61,12 @@ async def docs(request: Request) -> Response:
 @router.get("/blank.html")
 async def blank() -> Response:
     """Return a file page without views, into which the page puts the views that it saves."""
-    return Response(file_page("plan"), media_type="text/html", headers={"Content-Disposition": "attachment"})
+    return Response(_blank(), media_type="text/html", headers={"Content-Disposition": "attachment"})
+
+
+@cache
+def _blank() -> bytes:
+    return file_page("plan")
 
 
 def add_pages(app: FastAPI) -> None:

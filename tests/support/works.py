@@ -96,6 +96,8 @@ def forked(control: TaskControl, kind: str) -> WorkAnswer:
     def work(note: Callable[[WorkAnswer], None]) -> WorkAnswer:
         if kind == "is late":
             raise TimeOverError("time_limit_s: must be enough")
+        if kind == "is asked wrongly":
+            raise OptionError("base_address: must be given")
         if kind == "ends":
             os._exit(3)
         if kind == "writes":

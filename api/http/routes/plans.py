@@ -31,7 +31,7 @@ ProblemHash = Annotated[str, Path(json_schema_extra={"pattern": f"^{HASH.pattern
     operation_id="get_plan",
     summary="Fetch a known plan",
     response_class=Response,
-    responses=error_answers(404),
+    responses=error_answers(404, 422),
     dependencies=[may("read")],
 )
 async def known_plan(request: Request, problem_hash: ProblemHash) -> Response:

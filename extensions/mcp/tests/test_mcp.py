@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from memplan.planner.errors import InputError
 from memplan.questions import QUESTIONS
 
 _EXAMPLES = str(Path(__file__).resolve().parents[3] / "examples")
@@ -49,6 +50,7 @@ def test_every_question_is_a_tool_whose_example_has_an_answer_and_errors_are_rep
                 ("plan", {"problem": "no.csv"}, f"{_EXAMPLES}/no.csv: no such file"),
                 ("plan", {"problem": "/etc/passwd"}, f'"/etc/passwd": must lie in {_EXAMPLES}; --folder'),
                 ("plan", {"problem": "networks"}, '"networks": must be a file'),
+                ("plan", {"problem": "a\0b"}, f"{_EXAMPLES}/a\ufffdb: no such file"),
                 ("schema", {"question": "plna"}, "question: must be one of plan, "),
                 ("plan", {"problm": {}}, "problm: is not a known field (did you mean problem?)"),
                 ("plan", {}, "problem: is required"),
@@ -59,3 +61,11 @@ def test_every_question_is_a_tool_whose_example_has_an_answer_and_errors_are_rep
                 assert refused.content[0].text.startswith(sentence), (refused.content, sentence)
 
     asyncio.run(run())
+
+
+def test_a_file_that_is_too_large_is_refused_before_it_is_read(tmp_path: Path) -> None:
+    server = pytest.importorskip("memplan.extensions.mcp.server")
+    with (tmp_path / "large.json").open("wb") as file:
+        file.truncate(2**40)
+    with pytest.raises(InputError, match=f'"large.json": must have at most {2**28} bytes here, got {2**40}'):
+        server._inside(tmp_path, "large.json")

@@ -110,6 +110,20 @@ def test_an_unknown_id_and_a_wrong_secret_are_told_alike() -> None:
     assert said == {"authorization: the key is not known, or was revoked: `memplan keys add NAME` makes one"}
 
 
+def test_an_unknown_id_is_looked_for_once_in_two_seconds() -> None:
+    lobby = Lobby()
+    key_id, text, kept = new_secret()
+    for _ in range(3):
+        with pytest.raises(NoKeyError):
+            lobby.comes(f"Bearer {text}")
+    assert lobby.looks == 1
+    lobby.keys[key_id] = Key(key_id, "new", kept, frozenset({"plan"}), 0.0)
+    lobby.clock.now_s += 2.1
+    lobby.comes(f"Bearer {text}")
+    lobby.comes(f"Bearer {text}")
+    assert lobby.looks == 2
+
+
 def test_a_revoked_key_works_two_seconds_at_the_most() -> None:
     lobby = Lobby()
     shown = f"Bearer {lobby.add()}"

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import socket
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -55,6 +58,7 @@ def test_a_task_has_the_time_that_is_left_or_its_own_from_its_begin(pool: ChildP
         (works.faulty, (), FaultError, "memplan: failed; its log says where, at fault [0-9a-f]{12}$"),
         (works.too_much, (), TooMuchMemoryError, "memplan: must be answered with the memory of one worker"),
         (works.forked, ("is late",), TimeOverError, "^time_limit_s: must be enough$"),
+        (works.forked, ("is asked wrongly",), OptionError, "^base_address: must be given$"),
         (works.forked, ("ends",), FormatError, "file: cannot be read: its reader ended with status 3"),
         (
             works.forked,
@@ -165,6 +169,20 @@ def test_a_template_that_is_killed_is_replaced(pool: ChildPool) -> None:
     for process in workers():
         process.kill()
     assert pool.run(task(works.left)) > 0
+
+
+@pytest.mark.parametrize("asks", [True, False])
+def test_a_template_whose_parent_was_killed_ends_without_a_word(asks: bool) -> None:
+    """Its parent may die before it is answered."""
+    ours, its = socket.socketpair()
+    code = "import socket; from memplan.api.workers.template import fork_always; fork_always(socket.socket(fileno=0))"
+    with its, subprocess.Popen([sys.executable, "-c", code], stdin=its.fileno(), stderr=subprocess.PIPE) as template:
+        if asks:
+            ours.send((1).to_bytes(4, sys.byteorder) * 50)
+        ours.close()
+        its.close()
+        _, said = template.communicate(timeout=PATIENCE_S)
+    assert (template.returncode, said) == (0, b"")
 
 
 def test_a_cancelled_task_that_does_not_react_is_killed(pool: ChildPool) -> None:
