@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextvars import ContextVar
 from functools import cache, partial
 from typing import Literal
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.gc_collector import GCCollector
+from prometheus_client.metrics_core import Metric
 from prometheus_client.process_collector import ProcessCollector
+from prometheus_client.registry import Collector
 
-from memplan.api.store.job import STATES, State
+from memplan.api.store.job import ENDED, OPEN
+from memplan.api.store.tables.jobs import JobCounts
 from memplan.solvers.search.result import SolveResult
 
 disable_created_metrics()  # type: ignore[no-untyped-call]  # a second, useless line for each counter
@@ -29,6 +33,7 @@ _NOW = {
     "callers_waiting": "Callers who wait for a place.",
     "open_streams": "Answers that stay open: events and batches.",
     "held_body_bytes": "Bytes of requests that were read and are not yet answered.",
+    "disk_full": "1 while the disk of the database has no room for jobs.",
 }
 """The gauges of this server, with their descriptions."""
 
@@ -38,7 +43,7 @@ LOOKUP: ContextVar[str] = ContextVar("lookup", default="miss")
 """The result of this task's cache lookup: `hit` or `miss`."""
 
 
-class Metrics:
+class Metrics(Collector):
     """Counters, and gauges set on reading; labels have few values, whatever the requests."""
 
     def __init__(self) -> None:
@@ -65,9 +70,8 @@ class Metrics:
         self._faults = counter("memplan_faults", says, ("question", "kind"))
         self._misses = counter("memplan_deadline_misses", "Answers later than promised.")
         self._lost = counter("memplan_workers_lost", "Workers that died or were killed in a solve.")
-        self._finished = counter("memplan_jobs_finished", "Jobs that ended here, by state.", ("state",))
-        says = "Jobs in the store, of all servers, by state."
-        self._jobs = Gauge("memplan_jobs", says, ("state",), registry=registry)
+        self._stored: JobCounts | None = None
+        registry.register(self)
         self._now = {name: gauge(f"memplan_{name}", says) for name, says in _NOW.items()}
 
     def answered(self, method: str, route: str, status: int, seconds: float) -> None:
@@ -105,14 +109,27 @@ class Metrics:
         """Count a worker that died or was killed during a solve."""
         self._lost.inc()
 
-    def finished_job(self, state: State) -> None:
-        """Count a job that ended on this server."""
-        self._finished.labels(state).inc()
+    def collect(self) -> Iterator[Metric]:
+        """Yield what the store has counted, of all servers."""
+        if (stored := self._stored) is None:
+            return
+        jobs = GaugeMetricFamily("memplan_jobs", "Jobs of all servers that wait or run, by state.", labels=["state"])
+        says = "Jobs that ended at all servers, by state."
+        ended = CounterMetricFamily("memplan_jobs_finished", says, labels=["state"])
+        for family, states, counts in ((jobs, OPEN, stored.open), (ended, ENDED, stored.ended)):
+            for state in states:
+                family.add_metric([state], counts.get(state, 0))
+            yield family
+        for name, says, value in (
+            ("memplan_oldest_job_seconds", "How old the oldest job is that waits.", stored.oldest_s),
+            ("memplan_job_workers", "Servers and workers that take jobs, on all machines.", stored.workers),
+            ("memplan_kept_bytes", "Bytes of requests and answers that the store keeps of jobs.", stored.kept_bytes),
+        ):
+            yield GaugeMetricFamily(name, says, value)
 
-    def rendered(self, jobs: Mapping[State, int], now: Mapping[str, int]) -> bytes:
-        """Return all metrics in Prometheus' text format; `jobs` by state, `now` by the names of _NOW."""
-        for state in STATES:
-            self._jobs.labels(state).set(jobs.get(state, 0))
+    def rendered(self, stored: JobCounts, now: Mapping[str, int]) -> bytes:
+        """Return all metrics in Prometheus' text format; `now` by the names of _NOW."""
+        self._stored = stored
         for name, count in now.items():
             self._now[name].set(count)
         return generate_latest(self._registry)

@@ -5,6 +5,7 @@ MemplanError
 └── RefusedError
     ├── NoKeyError        401   no key, or none that is known
     ├── ForbiddenError    403   a key that is not for this
+    ├── GoneError         404   something that is not kept any more
     ├── TooSlowError      408   the body took too long to come
     ├── FullError         429   every place is taken, or a quota is used up; NoTurnError: for the whole time limit
     ├── UnavailableError  503   something that the service stands on is away: its database, its workers
@@ -25,6 +26,9 @@ class RefusalError(MemplanError):
     """A request is turned away, with one sentence."""
 
     status: ClassVar[int]
+
+    ways: tuple[str, ...] = ()
+    """Sentences that say what to do."""
 
     @property
     def headers(self) -> Mapping[str, str]:
@@ -49,6 +53,12 @@ class ForbiddenError(RefusalError):
     status = 403
 
 
+class GoneError(RefusalError):
+    """A part of the subject is not kept any more."""
+
+    status = 404
+
+
 class ConflictError(RefusalError):
     """The request conflicts with the current state of its subject."""
 
@@ -69,9 +79,9 @@ class TooSlowError(RefusalError):
 class _LaterError(RefusalError):
     """A refusal that may not apply later."""
 
-    def __init__(self, sentence: str, retry_after_s: float = 1.0) -> None:
+    def __init__(self, sentence: str, retry_after_s: float = 1.0, ways: tuple[str, ...] = ()) -> None:
         super().__init__(sentence)
-        self.retry_after_s = retry_after_s
+        self.retry_after_s, self.ways = retry_after_s, ways
 
     @property
     def headers(self) -> Mapping[str, str]:

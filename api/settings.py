@@ -78,9 +78,12 @@ class Settings(BaseSettings):
     waiting: int = Field(default=16, ge=0)
     max_jobs: int = Field(default=100_000, ge=0)
     max_jobs_per_key: int | None = Field(default=None, ge=0)
+    max_kept_bytes: int = Field(default=64 * 2**30, ge=0)
+    max_kept_bytes_per_key: int | None = Field(default=None, ge=0)
 
     # Storage
     job_kept_s: float = Field(default=7 * 86400.0, gt=0)
+    share_plans: bool = True
 
     # Keys
     require_keys: bool | None = None

@@ -86,7 +86,7 @@ class KeyGate:
             way = "`memplan keys add NAME` makes one"
             raise NoKeyError(f"authorization: the key is not known, or was revoked: {way}")
         self._count(key)
-        return key.caller(self._settings.max_jobs_per_key)
+        return key.caller(self._settings.max_jobs_per_key, self._settings.max_kept_bytes_per_key)
 
     def _check_page(self, method: str, headers: Mapping[str, str]) -> None:
         """Raise ForbiddenError for a cross-site request, under whatever name it addresses this server.

@@ -23,7 +23,7 @@ from starlette.routing import compile_path
 from memplan.api.faults import FaultError
 from memplan.api.refusals import RefusalError, UnavailableError
 from memplan.api.request_bodies import MediaTypeError, TooLargeError
-from memplan.api.store.errors import StoreError
+from memplan.api.store.errors import FullDiskError, StoreError
 from memplan.api.workers.task import LostWorkersError
 from memplan.planner.errors import FormatError, InputError, OptionError, TimeOverError, sentences_of_options, shown
 from memplan.planner.errors.did_you_mean import KNOWN_FIELDS, OtherWords, meant
@@ -37,6 +37,9 @@ _LOG = logging.getLogger("memplan")
 _CAPITALS = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _AFTER_LOSSES_S = 60.0
 """The seconds after which to retry a problem whose workers died, or that arrived when they did."""
+NO_ROOM = "jobs: the disk of the database is full, so that none can be taken for now"
+ROOM = "all questions are answered; DELETE /v1/jobs/ID?forget=true removes a job that has ended, and makes room"
+"""What a full disk stops, and what not."""
 _PATH_SHOWN = 200
 _JOBS = "/v1/jobs/"
 _NEAR = 0.75
@@ -107,13 +110,16 @@ def error_answer(error: Exception) -> Response | None:
         return problem_details(_status(error), error.sentences, hints=error.ways)
     if isinstance(error, FaultError):
         return problem_details(500, (str(error),))
+    if isinstance(error, FullDiskError):
+        _LOG.error("%s", error)
+        error = UnavailableError(NO_ROOM, _AFTER_LOSSES_S, (ROOM,))
     if isinstance(error, StoreError):
         _LOG.error("%s", error)  # it names machines, which callers must not see
         error = UnavailableError("memplan: its store does not answer for now")
     if isinstance(error, LostWorkersError):
         error = UnavailableError(str(error), _AFTER_LOSSES_S)
     if isinstance(error, RefusalError):
-        return problem_details(error.status, (str(error),), error.headers)
+        return problem_details(error.status, (str(error),), error.headers, error.ways)
     return None
 
 

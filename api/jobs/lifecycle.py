@@ -8,6 +8,7 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
+from math import inf
 
 from anyio import to_thread
 
@@ -29,7 +30,7 @@ async def open_jobs(store: Store, metrics: Metrics, settings: Settings, pool: Ch
     following = Following(store)
     following.open()
     tending = asyncio.create_task(_tend_always(store, metrics, settings))
-    workers = JobWorkers(store, settings, metrics, pool) if settings.workers > 0 else None
+    workers = JobWorkers(store, settings, pool) if settings.workers > 0 else None
     if workers is not None:
         workers.start()
     try:
@@ -44,12 +45,11 @@ async def open_jobs(store: Store, metrics: Metrics, settings: Settings, pool: Ch
 
 async def _tend_always(store: Store, metrics: Metrics, settings: Settings) -> None:
     """Repeatedly end waiting jobs past their deadline, free jobs of dead workers, and remove old jobs."""
-    removed_at = time.monotonic()
+    removed_at = -inf
     while True:
         try:
             expired, freed = await store.briefly(store.leases.tend)
             for _ in expired:
-                metrics.finished_job("expired")
                 metrics.missed_deadline()
             if freed:
                 _LOG.warning("%d jobs of workers that ended are taken over", len(freed))
@@ -58,6 +58,7 @@ async def _tend_always(store: Store, metrics: Metrics, settings: Settings) -> No
                 remove = partial(store.leases.remove_ended, before)
                 while await store.briefly(remove):
                     pass
+                await store.briefly(store.tidy)
         except StoreError as error:
             _LOG.warning("jobs cannot be tended: %s", error)
         await asyncio.sleep(_TEND_S)

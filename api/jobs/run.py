@@ -6,6 +6,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from memplan.api.faults import BODY
@@ -15,6 +16,7 @@ from memplan.api.request_bodies import PLAN
 from memplan.api.store.errors import StoreError
 from memplan.api.store.job import Job, State, WorkAnswer
 from memplan.api.store.store import Store
+from memplan.api.store.stored_plan import known_as
 from memplan.api.store.tables.leases import MOST_FAILURES
 from memplan.api.workers.pool import ChildPool
 from memplan.api.workers.task import LostWorkersError, Task
@@ -35,8 +37,11 @@ _LOG = logging.getLogger("memplan")
 class JobRun:
     """A job with a lease held here, until `work` returns. `cancelled` ends it early with the best plan so far."""
 
-    def __init__(self, job: Job, store: Store, pool: ChildPool, stopping: threading.Event) -> None:
+    def __init__(
+        self, job: Job, store: Store, pool: ChildPool, stopping: threading.Event, *, share_plans: bool = True
+    ) -> None:
         self.job, self.cancelled = job, threading.Event()
+        self._known_as = known_as(job.problem_hash, None if share_plans else job.key_id)
         self._store, self._pool, self._stopping = store, pool, stopping
         self._is_lost = False
         self._progress = job.progress
@@ -70,7 +75,7 @@ class JobRun:
 
     def _answer(self) -> WorkAnswer:
         job, limit_s = self.job, self.job.time_limit_s
-        plans, name = self._store.plans, job.problem_hash
+        plans, name = self._store.plans, self._known_as
         record = self._insist(lambda: plans.find(name)) if job.kind == PLAN else None
         if job.deadline_at is not None:
             limit_s = min(limit_s, max(_LEAST_S, job.deadline_at - time.time()))
@@ -78,7 +83,8 @@ class JobRun:
         task = Task(do_job, (job, record), job.kind, NEVER, limit_s=limit_s, grace_s=grace_s)
         answer: WorkAnswer = self._pool.run(task, self._report, self.cancelled)
         if answer.known is not None:
-            self._insist(lambda: plans.change({name: lambda now: answer.known if now == record else None}))
+            known = replace(answer.known, hash=name)
+            self._insist(lambda: plans.change({name: lambda now: known if now == record else None}))
         return answer
 
     def _end(self, state: State, answer: WorkAnswer | None = None, error: str | None = None) -> State | None:

@@ -19,6 +19,7 @@ from memplan.api.settings import Settings
 from memplan.api.store.errors import StoreError
 from memplan.api.store.listening import Listening
 from memplan.api.store.store import PATIENCE_S, Store
+from memplan.api.store.tables.jobs import SEEN_S
 from memplan.api.workers.pool import ChildPool
 
 _POLL_S = 0.1
@@ -36,8 +37,8 @@ _LOG = logging.getLogger("memplan")
 
 CONNECTIONS = 1
 """The database connections of a worker beside the listener: transactions are short, and one may wait for another."""
-_LEASE_S, _RENEW_S = 15.0, 2.0
-"""The duration of a lease, and the interval between its renewals."""
+_LEASE_S, _RENEW_S, _SEE_S = 15.0, 2.0, SEEN_S / 3
+"""The duration of a lease, and the intervals between its renewals and between the worker's signs of life."""
 
 
 class JobWorkers:
@@ -50,15 +51,15 @@ class JobWorkers:
         self,
         store: Store,
         settings: Settings,
-        metrics: Metrics,
         pool: ChildPool,
         lease_s: float = _LEASE_S,
         renew_s: float = _RENEW_S,
     ) -> None:
         self.holder = secrets.token_hex(8)
-        self._store, self._metrics, self._lease_s, self._renew_s = store, metrics, lease_s, renew_s
+        self._store, self._lease_s, self._renew_s = store, lease_s, renew_s
         self._poll_s, self._look_s, self._last_place_s = _POLL_S, _LOOK_S, _LAST_PLACE_S
         self._of_key, self._places = settings.workers, settings.workers + 1
+        self._share_plans = settings.share_plans
         self._pool = pool
         self._runs: set[JobRun] = set()
         self._threads: set[threading.Thread] = set()
@@ -99,8 +100,11 @@ class JobWorkers:
         self._wake.set()
 
     def _claim_always(self) -> None:
-        renewed_at = -inf
+        renewed_at = seen_at = -inf
         while not self._stopping.is_set():
+            if time.monotonic() - seen_at >= _SEE_S:
+                seen_at = time.monotonic()
+                self._tried(self._see)
             self._wake.clear()
             self._was_told, self._is_told = self._is_told, False
             may_hold = self._runs or self._is_unsure
@@ -150,7 +154,7 @@ class JobWorkers:
         self._is_unsure = False
         self._note(came_late=not jobs)
         for job in jobs:
-            run = JobRun(job, self._store, self._pool, self._stopping)
+            run = JobRun(job, self._store, self._pool, self._stopping, share_plans=self._share_plans)
             self._runs.add(run)
             thread = threading.Thread(target=self._do, args=(run,), daemon=True)
             self._threads.add(thread)
@@ -169,7 +173,6 @@ class JobWorkers:
             with about(None, run.job.id):
                 if (state := run.work()) is not None:
                     _LOG.info("job ended: %s", state)
-                    self._metrics.finished_job(state)
         finally:
             self._runs.discard(run)
             self._threads.discard(threading.current_thread())
@@ -183,6 +186,11 @@ class JobWorkers:
         for run in runs:
             if held.get(run.job.id) != run.job.lease:
                 run.lose()  # or the job has just ended, so that nothing can be lost
+        return True
+
+    def _see(self) -> bool:
+        """Tell the store that this worker is there."""
+        self._store.leases.see(self.holder)
         return True
 
     def _cancel(self) -> bool:
@@ -200,7 +208,7 @@ def working(settings: Settings) -> Iterator[JobWorkers]:
     """Open the store and run its jobs until the block ends; raises OptionError and StoreError."""
     store, metrics = Store.open(settings.database_url, settings.data_folder, PATIENCE_S, CONNECTIONS), Metrics()
     pool = ChildPool(settings, metrics.lost_worker, Faults(metrics.failed))
-    workers = JobWorkers(store, settings, metrics, pool)
+    workers = JobWorkers(store, settings, pool)
     workers.start()
     try:
         pool.warm()

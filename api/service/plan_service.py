@@ -104,7 +104,7 @@ class PlanService:
     async def _cached_or_searched(self, request: PlanRequest, cancelled: asyncio.Event) -> SolveResult:
         """Answer from the cache if that is enough; of equal requests one searches, and the others wait for it."""
         problem, options, quick = request.problem, request.options, None
-        key = problem.hash, options.time_limit_s, options.accept, options.seed
+        key = problem.known_as, options.time_limit_s, options.accept, options.seed
         if problem.is_small and key not in self._running and self._cache.is_new(problem):
             quick = self._quick(request)
             result = None if quick is None else await self._explained(request, quick.begin())

@@ -17,7 +17,7 @@ _ID_BYTES, _SECRET_BYTES = 8, 32
 class Key:
     """A key in the store, without its secret; times are UTC epoch seconds.
 
-    `max_jobs` and `max_requests_per_minute` are the key's quotas; None: those of the settings.
+    `max_jobs`, `max_requests_per_minute` and `max_kept_bytes` are the key's quotas; None: those of the settings.
     """
 
     id: str
@@ -27,12 +27,15 @@ class Key:
     created_at: float
     max_jobs: int | None = None
     max_requests_per_minute: int | None = None
+    max_kept_bytes: int | None = None
     revoked_at: float | None = None
     used_at: float | None = None
 
-    def caller(self, max_jobs: int | None) -> Caller:
-        """Return the caller for this key; `max_jobs` applies if the key has no quota of its own."""
-        return Caller(self.id, self.name, self.scopes, max_jobs if self.max_jobs is None else self.max_jobs)
+    def caller(self, max_jobs: int | None, max_kept_bytes: int | None) -> Caller:
+        """Return the caller for this key; the arguments apply where the key has no quota of its own."""
+        most = max_jobs if self.max_jobs is None else self.max_jobs
+        most_bytes = max_kept_bytes if self.max_kept_bytes is None else self.max_kept_bytes
+        return Caller(self.id, self.name, self.scopes, most, most_bytes)
 
 
 def new_secret() -> tuple[str, str, str]:

@@ -14,12 +14,14 @@ class Caller:
     """The sender of a request and its scopes (`admin` includes all); it has no id if no key is required.
 
     `max_jobs` is the number of the key's jobs that may be unfinished at a time; None: as many as the server takes.
+    `max_kept_bytes` is what may be kept of its jobs; None: a share of what is kept of all.
     """
 
     key_id: str | None
     name: str | None
     scopes: frozenset[str]
     max_jobs: int | None = None
+    max_kept_bytes: int | None = None
 
     @property
     def sees_all(self) -> bool:

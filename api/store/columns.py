@@ -6,7 +6,7 @@ import json
 import zlib
 from typing import Any
 
-from sqlalchemy import Dialect, LargeBinary, Text, TypeDecorator
+from sqlalchemy import ColumnElement, Dialect, LargeBinary, Text, TypeDecorator, type_coerce
 
 _LEVEL = 1
 """A low compression level, which already saves most."""
@@ -35,8 +35,18 @@ class Packed(TypeDecorator[bytes]):
 
     def process_bind_param(self, value: bytes | None, dialect: Dialect) -> bytes | None:
         """Compress a value; None stays None."""
-        return None if value is None else zlib.compress(value, _LEVEL)
+        return None if value is None else pack(value)
 
     def process_result_value(self, value: bytes | None, dialect: Dialect) -> bytes | None:
         """Read a value."""
         return None if value is None else zlib.decompress(value)
+
+
+def pack(value: bytes) -> bytes:
+    """Compress a value outside of a transaction, which then takes it by `as_packed`."""
+    return zlib.compress(value, _LEVEL)
+
+
+def as_packed(packed: bytes) -> ColumnElement[bytes]:
+    """Return what was compressed as the value of a Packed column."""
+    return type_coerce(packed, LargeBinary)

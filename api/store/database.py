@@ -5,20 +5,21 @@ from __future__ import annotations
 import importlib.util
 import logging
 import os
-import shutil
 import sqlite3
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, nullcontext, suppress
 from io import FileIO
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
-from memplan.api.store.errors import StoreError, UnreachableError
+from memplan.api.store import totals
+from memplan.api.store.disk import LEAST_ROOM, Disk
+from memplan.api.store.errors import FullDiskError, StoreError, UnreachableError
 from memplan.planner.errors import OptionError
 
 FILE = "memplan.db"
@@ -30,10 +31,14 @@ _BUSY_S = 10
 """The seconds that a transaction waits for another process."""
 _POOL: dict[str, Any] = {"pool_size": CONNECTIONS, "max_overflow": 0, "pool_timeout": _BUSY_S}
 _MAGIC = b"SQLite format 3\0"
-_LEAST_ROOM = 4 * 2**20
-"""The least free disk space in bytes; with less, nothing is accepted."""
 _NO_CONNECTION = (None, "57P03")
 """PostgreSQL's error states for a server that does not answer, or is starting or stopping."""
+_DISK_FULL, _LOCKED = "53100", "55P03"
+"""Its error states for a full disk, and for a lock that another has."""
+_FULL = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_SHMSIZE, sqlite3.SQLITE_IOERR_WRITE)
+_FILL = "INSERT INTO probes SELECT repeat('memplan.', 240) FROM generate_series(1, 40)"
+"""Ten pages of rows that PostgreSQL neither compresses nor stores apart; an emptied table has none but new pages."""
+T = TypeVar("T")
 _LOG = logging.getLogger("memplan")
 
 
@@ -46,6 +51,9 @@ class Database:
         # SQLite has one writer at a time, and a thread that waits for it in SQLite polls; a lock wakes it.
         self._writer = threading.Lock() if self.is_sqlite else nullcontext()
         self._reader = engine.execution_options(memplan_only_reads=True)
+        self.disk = Disk(Path(str(engine.url.database)).absolute()) if self.is_sqlite else None
+        self.lacks_room = False
+        """True if the disk was full when it was last written to or looked at."""
         self._file: FileIO | None = None  # stays open, as closing it drops the locks on it, also those of SQLite
 
     @classmethod
@@ -62,21 +70,48 @@ class Database:
     @contextmanager
     def writing(self) -> Iterator[Connection]:
         """Hold one transaction, durable when the block ends. Raises StoreError."""
-        with _told(), self._writer, self.engine.begin() as connection:
+        with self._told(), self._writer, self.engine.begin() as connection:
+            totals.begin(connection)
             yield connection
+            totals.settle(connection)
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
         """Hold one read-only transaction. Raises StoreError."""
-        with _told(), self._reader.begin() as connection:
+        with self._told(), self._reader.begin() as connection:
             yield connection
 
+    def with_reserve(self, work: Callable[[Connection], T]) -> T:
+        """Do what makes room in a transaction; on a full disk with the help of its reserve. Raises StoreError."""
+        try:
+            with self.writing() as connection:
+                return work(connection)
+        except FullDiskError:
+            if self.disk is None or not self.disk.give_reserve():
+                raise
+        try:
+            with self.writing() as connection:
+                return work(connection)
+        finally:
+            self.disk.keep_reserve()
+
     def check_room(self) -> None:
-        """Raise StoreError if the disk of a database file is full, even if the file has free pages."""
-        if self.is_sqlite and (folder := Path(str(self.engine.url.database)).parent).exists():
-            free = shutil.disk_usage(folder).free
-            if free < _LEAST_ROOM:
-                raise StoreError(f"database: its disk must have {_LEAST_ROOM} bytes of room, and has {free}")
+        """Raise FullDiskError if there is no room for jobs."""
+        with self._told(), self._reader.connect() as connection:  # what it does is undone
+            if self.disk is not None:
+                if (room := self.disk.room(connection)) < LEAST_ROOM:
+                    rule = f"must have room for {LEAST_ROOM} bytes of jobs"
+                    raise FullDiskError(f"database: its disk {rule}, and has {room}")
+            else:
+                try:
+                    connection.exec_driver_sql("LOCK TABLE probes IN ACCESS EXCLUSIVE MODE NOWAIT")
+                except DBAPIError as error:
+                    if getattr(error.orig, "sqlstate", "") != _LOCKED:
+                        raise
+                    return  # a backup reads it
+                connection.exec_driver_sql("TRUNCATE probes")
+                connection.exec_driver_sql(_FILL)
+        self.lacks_room = False
 
     def check_file(self) -> None:
         """Raise StoreError if the SQLite file is damaged, even if cached pages are intact."""
@@ -99,17 +134,22 @@ class Database:
         if self._file is not None:
             self._file.close()
 
-
-@contextmanager
-def _told() -> Iterator[None]:
-    try:
-        yield
-    except DBAPIError as error:
-        # The statement and its values stay out: they hold content of callers.
-        kind = UnreachableError if getattr(error.orig, "sqlstate", "") in _NO_CONNECTION else StoreError
-        raise kind(f"database: {str(error.orig).strip().splitlines()[0]}") from error
-    except PoolTimeoutError:
-        raise StoreError(f"database: all connections stayed taken for {_BUSY_S} s") from None
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        try:
+            yield
+        except FullDiskError:
+            self.lacks_room = True
+            raise
+        except DBAPIError as error:
+            # The statement and its values stay out: they hold content of callers.
+            state, code = getattr(error.orig, "sqlstate", ""), getattr(error.orig, "sqlite_errorcode", None)
+            kind = UnreachableError if state in _NO_CONNECTION else StoreError
+            if state == _DISK_FULL or code in _FULL:
+                kind, self.lacks_room = FullDiskError, True
+            raise kind(f"database: {str(error.orig).strip().splitlines()[0]}") from error
+        except PoolTimeoutError:
+            raise StoreError(f"database: all connections stayed taken for {_BUSY_S} s") from None
 
 
 def _sqlite(url: URL) -> Engine:
@@ -127,7 +167,10 @@ def _sqlite(url: URL) -> Engine:
     @event.listens_for(engine, "connect")
     def _prepare(connection: Any, _record: object) -> None:
         connection.isolation_level = None  # transactions begin where we say so, below
-        for pragma in ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON", f"cache_size = -{_CACHE_KIB}"):
+        for pragma in (
+            *("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON", f"cache_size = -{_CACHE_KIB}"),
+            "secure_delete = FAST",  # ON, the default of Debian, writes all bytes that it removes, to a full disk, too
+        ):
             connection.execute(f"PRAGMA {pragma}")
 
     @event.listens_for(engine, "begin")

@@ -3,7 +3,8 @@
 ```
 MemplanError
 ├── StoreError               the database does not answer, is full, or is of a later version
-│   └── UnreachableError     it takes no connections now: it starts, or its machine is away
+│   ├── UnreachableError     it takes no connections now: it starts, or its machine is away
+│   └── FullDiskError        its disk is full
 └── InputError
     └── RepeatedKeyError     an idempotency key that another request had
 ```
@@ -20,6 +21,10 @@ class StoreError(MemplanError):
 
 class UnreachableError(StoreError):
     """The database accepts no connections for now, because it is starting or unreachable."""
+
+
+class FullDiskError(StoreError):
+    """The disk of the database is full; what is there can be read, and jobs can be removed."""
 
 
 class RepeatedKeyError(InputError):

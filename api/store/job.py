@@ -34,6 +34,11 @@ def new_id() -> str:
     return "-".join((text[:8], text[8:12], text[12:16], text[16:20], text[20:]))
 
 
+def made_at(job_id: str) -> float:
+    """Return the time of creation that an id has."""
+    return int(job_id[:8] + job_id[9:13], 16) / 1000
+
+
 @dataclass(frozen=True, kw_only=True)
 class Job:
     """A job, from its submission to its end; the defaults are those of a new one.

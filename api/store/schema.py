@@ -6,11 +6,24 @@ change.
 
 from __future__ import annotations
 
-from sqlalchemy import Boolean, Column, Double, ForeignKey, Index, Integer, LargeBinary, MetaData, String, Table, Text
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    Double,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    String,
+    Table,
+    Text,
+)
 
 from memplan.api.store.columns import Json, Packed
 
-REVISION = 3
+REVISION = 4
 """The number of the latest change of the tables."""
 METADATA = MetaData()
 alembic_version = Table("alembic_version", METADATA, Column("version_num", String(32), primary_key=True))
@@ -55,6 +68,7 @@ jobs = Table(
     Column("plan_hash", Text),
     Column("error", Text),
     Column("late_s", Double),
+    Column("bytes", Integer, nullable=False, server_default="0"),  # what is kept of it; 0: it is of an older server
     Index("jobs_in_turn", "state", "priority", "id"),
     Index("jobs_by_lease", "state", "lease_until"),
     Index("jobs_by_deadline", "state", "deadline_at"),
@@ -66,6 +80,7 @@ jobs = Table(
     Index("jobs_by_name", "name"),
     Index("jobs_by_problem", "problem_hash"),
     Index("jobs_by_plan", "plan_hash"),
+    Index("jobs_by_bytes", "key_id", "bytes"),
 )
 
 submissions = Table(
@@ -107,7 +122,26 @@ keys = Table(
     Column("scopes", Json, nullable=False),
     Column("max_jobs", Integer),
     Column("max_requests_per_minute", Integer),
+    Column("max_kept_bytes", BigInteger),
     Column("created_at", Double, nullable=False),
     Column("revoked_at", Double),
     Column("used_at", Double),
 )
+
+totals = Table(
+    "totals",
+    METADATA,
+    Column("kind", Text, primary_key=True),
+    Column("name", Text, primary_key=True),
+    Column("part", Integer, primary_key=True, autoincrement=False),
+    Column("value", BigInteger, nullable=False),
+)
+"""What is too many rows to be counted, see `totals`."""
+
+workers = Table(
+    "workers", METADATA, Column("holder", Text, primary_key=True), Column("seen_at", Double, nullable=False)
+)
+"""When each holder of leases was last there."""
+
+probes = Table("probes", METADATA, Column("content", Text, nullable=False))
+"""Always empty: its pages tell whether the disk of PostgreSQL has room."""

@@ -11,9 +11,9 @@ from typing import TypeVar
 from anyio import CapacityLimiter, to_thread
 from sqlalchemy import text, update
 
-from memplan.api.store import migrations
+from memplan.api.store import migrations, totals
 from memplan.api.store.database import CONNECTIONS, Database
-from memplan.api.store.errors import UnreachableError
+from memplan.api.store.errors import FullDiskError, UnreachableError
 from memplan.api.store.listening import Listening
 from memplan.api.store.schema import versions
 from memplan.api.store.tables.events import Events
@@ -59,6 +59,10 @@ class Store:
                     raise
                 _LOG.warning("%s: it is asked again", error)
                 time.sleep(_AGAIN_S)
+            except FullDiskError:
+                if database.disk is None or not database.disk.give_reserve():
+                    database.close()
+                    raise
             except BaseException:
                 database.close()
                 raise
@@ -74,12 +78,24 @@ class Store:
         return None if self._database.is_sqlite else Listening(self._database, wake)
 
     def check(self) -> None:
-        """Write and read; raises StoreError if that fails or the disk is full."""
-        self._database.check_room()
+        """Write and read; raises StoreError if that fails, and FullDiskError if there is no room for jobs."""
         self._database.check_file()
         with self._database.writing() as connection:
             # Write the same value again: this goes to the disk without changing anything.
             connection.execute(update(versions).values(version=versions.c.version))
+        self._database.check_room()
+
+    @property
+    def lacks_room(self) -> bool:
+        """True if the disk was full when it was last looked at."""
+        return self._database.lacks_room
+
+    def tidy(self) -> None:
+        """Keep what jobs can be removed with from a full disk, and look whether there is room again."""
+        if self._database.disk is not None:
+            self._database.disk.keep_reserve()
+        if self.lacks_room:
+            self._database.check_room()
 
     def close(self) -> None:
         """Close all connections."""
@@ -97,4 +113,6 @@ def bring_up(database: Database) -> int | None:
             connection.exec_driver_sql("SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0")
             connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
             connection.exec_driver_sql("SET LOCAL lock_timeout = '10s'")
-        return migrations.bring_up(connection)
+        before = migrations.bring_up(connection)
+        totals.recount(connection)
+        return before

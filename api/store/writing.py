@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from sqlalchemy import Column, Connection, Table
+from sqlalchemy import Column, ColumnElement, Connection, Double, Table, cast, extract, func, literal
 from sqlalchemy.dialects import sqlite
 
 T = TypeVar("T")
 CHANNEL = "memplan_jobs"
 """The PostgreSQL channel that wakes workers."""
+
+
+def time_in(connection: Connection) -> ColumnElement[float]:
+    """Return the current time in seconds by the database's clock; SQLite uses that of this machine."""
+    if connection.dialect.name == "sqlite":
+        return literal(time.time())
+    # Not clock_timestamp, which differs for each row, so that no index could be used.
+    return cast(extract("epoch", func.statement_timestamp()), Double)
 
 
 def wake_workers(connection: Connection) -> None:
@@ -27,12 +36,17 @@ def insert_new(
     return connection.execute(insert(table).on_conflict_do_nothing().returning(column), rows).scalars().all()
 
 
-def put(connection: Connection, table: Table, values: Mapping[str, Any]) -> None:
-    """Insert a row, or replace the one with its primary key."""
+def put(
+    connection: Connection,
+    table: Table,
+    values: Mapping[str, Any],
+    change: Callable[[Any], Mapping[str, Any]] | None = None,
+) -> None:
+    """Insert a row, or replace the one with its primary key, or change that by the columns of the new one."""
     insert = _insert(connection)
     keys = {column.name for column in table.primary_key}
     added = insert(table).values(values)
-    rest = {name: added.excluded[name] for name in values if name not in keys}
+    rest = change(added.excluded) if change else {name: added.excluded[name] for name in values if name not in keys}
     connection.execute(added.on_conflict_do_update(index_elements=sorted(keys), set_=rest))
 
 

@@ -17,6 +17,7 @@ from memplan.api.settings import Settings
 from memplan.api.workers.task import LostWorkersError, Task, TooMuchMemoryError
 from memplan.api.workers.template import ForkedChild, Template
 from memplan.planner import errors
+from memplan.solvers.processes.folders import remove_left
 
 _CANCEL_S = 3.0
 """The time for an answer after a task is cancelled; then its child is killed."""
@@ -42,6 +43,7 @@ class ChildPool:
             _PART_OF_MEMORY * machine_memory() / max(1, settings.solves)
         )
         self._niceness = settings.niceness
+        remove_left()
         self._template = Template()
         self._changing = threading.Lock()
         self._idle: list[ForkedChild] = []

@@ -9,7 +9,6 @@ from __future__ import annotations
 import time
 import traceback
 from dataclasses import dataclass, field
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from memplan.planner.instance.instance import Instance
@@ -17,6 +16,7 @@ from memplan.planner.instance.objective import Score
 from memplan.planner.model.buffer_table import I64
 from memplan.solvers.portfolio.registry import SolverRow
 from memplan.solvers.processes.child import ChildProcess
+from memplan.solvers.processes.folders import own_folder
 from memplan.solvers.processes.parent import Parent
 from memplan.solvers.search.incumbent import Search
 from memplan.solvers.search.result import Assignment
@@ -34,7 +34,7 @@ def run_isolated(row: SolverRow, instance: Instance, search: Search) -> None:
     # An engine that is killed cannot remove its files: it gets a folder for them, which is removed here. Only CBC has
     # files, so where there is no place for a folder, the others work all the same.
     try:
-        folder = TemporaryDirectory(prefix="memplan-", ignore_cleanup_errors=True)
+        folder = own_folder()
     except OSError:
         _run_with({}, row, instance, search)
         return

@@ -12,7 +12,6 @@ from typing import Any, cast
 from memplan.api.faults import Faults
 from memplan.api.http.submissions import read_new_job
 from memplan.api.jobs.workers import JobWorkers
-from memplan.api.metrics import Metrics
 from memplan.api.settings import Settings
 from memplan.api.store.job import Job, WorkAnswer
 from memplan.api.store.store import Store
@@ -70,7 +69,7 @@ class Pool:
 @contextmanager
 def job_workers(store: Store, pool: Pool, workers: int = 1, lease_s: float = PATIENCE_S) -> Iterator[JobWorkers]:
     """Run workers of jobs until the block ends."""
-    found = JobWorkers(store, Settings(workers=workers), Metrics(), cast(ChildPool, pool), lease_s, renew_s=0.05)
+    found = JobWorkers(store, Settings(workers=workers), cast(ChildPool, pool), lease_s, renew_s=0.05)
     found.start()
     try:
         yield found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 from memplan.api.store.caller import ANY_CALLER, Caller
@@ -31,6 +32,11 @@ def listed(store: Store, **wanted: Any) -> list[Job]:
     key_id = wanted.pop("key_id", "")
     caller = ANY_CALLER if key_id == "" else Caller(key_id, None, frozenset({"read"}))
     return store.jobs.page(JobQuery(**wanted), caller)
+
+
+def states(store: Store) -> dict[str, int]:
+    """Return the number of all jobs in each state that occurs."""
+    return dict(Counter(job.state for job in listed(store, limit=1000)))
 
 
 def claim(store: Store, holder: str = "here", lease_s: float = 60.0) -> Job:

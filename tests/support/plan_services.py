@@ -19,6 +19,7 @@ from memplan.api.service.cache.compiled_problem import CompiledProblem
 from memplan.api.service.cache.plan_cache import PlanCache
 from memplan.api.service.plan_service import PlanRequest, PlanService
 from memplan.api.store.store import Store
+from memplan.api.store.tables.jobs import JobCounts
 from memplan.api.workers.plan_search import PlanSearch
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
@@ -63,7 +64,7 @@ class Room:
         return plan
 
     def lookups(self) -> dict[str, float]:
-        families = text_string_to_metric_families(self.metrics.rendered({}, {}).decode())
+        families = text_string_to_metric_families(self.metrics.rendered(JobCounts({}, {}, 0, 0.0, 0), {}).decode())
         samples = next(one.samples for one in families if one.name == "memplan_cache_lookups")
         return {one.labels["result"]: one.value for one in samples if one.name.endswith("_total")}
 

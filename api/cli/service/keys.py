@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 from pydantic_core import to_json
 
-from memplan.api.cli.flags import LIST_FORMAT, Argument, Between, Flag
+from memplan.api.cli.flags import LIST_FORMAT, Argument, Between, Flag, size
 from memplan.api.cli.help import SectionedGroup
 from memplan.api.cli.streams import say, wants_table, write
 from memplan.planner.errors import OptionError, shown
@@ -44,9 +44,15 @@ _WHO = Argument("name", help="Who has it: letters, digits and . _ @ -")
             type=Between(min=1),
             help="The number of requests that this key may send each minute.",
         ),
+        Flag(
+            "max_kept_bytes",
+            type=size,
+            metavar="SIZE",
+            help="The bytes of requests and answers that may be kept of its jobs, such as 2GiB.",
+        ),
     ]
 )
-def add(name: str, scopes: Sequence[str], max_jobs: int | None, max_requests_per_minute: int | None) -> None:
+def add(name: str, scopes: Sequence[str], **quotas: int | None) -> None:
     """Make a key and print it on standard output. It is shown only this once, because only its hash is kept."""
     from memplan.api.store.api_key import Key, new_secret
 
@@ -55,7 +61,7 @@ def add(name: str, scopes: Sequence[str], max_jobs: int | None, max_requests_per
     key_id, text, record = new_secret()
     wanted = frozenset(scopes or ("plan", "read"))
     with _kept_keys() as stored_keys:
-        stored_keys.add(Key(key_id, name, record, wanted, time.time(), max_jobs, max_requests_per_minute))
+        stored_keys.add(Key(key_id, name, record, wanted, time.time(), **quotas))
     write(None, f"{text}\n".encode())
     say(f"memplan: key {name} may {', '.join(sorted(wanted))}; it is not shown again")
 
@@ -105,6 +111,7 @@ def _facts(key: Key) -> dict[str, object]:
         "scopes": sorted(key.scopes),
         "max_jobs": key.max_jobs,
         "max_requests_per_minute": key.max_requests_per_minute,
+        "max_kept_bytes": key.max_kept_bytes,
         "created_at": _time(key.created_at),
         "used_at": _time(key.used_at),
         "revoked_at": _time(key.revoked_at),

@@ -156,7 +156,7 @@ class _Batch:
         if options.format not in (None, *_JSON_FORMATS):
             names = f"{', '.join(_JSON_FORMATS[:-1])} or {_JSON_FORMATS[-1]}"
             raise OptionError(f"format: must be {names} in a batch, got {shown(options.format)}")
-        return CompiledProblem.of(asked.input_values()["problem"]), options
+        return CompiledProblem.of(asked.input_values()["problem"], self.service.plan_key(self.key_id)), options
 
 
 async def _lines(request: Request, found: _Batch) -> AsyncIterator[bytes]:

@@ -16,6 +16,7 @@ from memplan.api.http.auth import may
 from memplan.api.http.job_models import PATH
 from memplan.api.http.problem_details import error_answers, problem_details
 from memplan.api.http.routes.jobs import job_of_caller
+from memplan.api.refusals import GoneError
 from memplan.api.request_bodies import JSON, PLAN, TEXT
 from memplan.api.requests import parse_request, write_in
 from memplan.api.store.job import OPEN, Job
@@ -126,9 +127,11 @@ def _lines(question: Question[Any], content: bytes) -> str:
 
 
 async def _request_of(request: Request, job: Job) -> tuple[str, bytes]:
-    """Return the head and body of a job's request; raises HTTPException if it is gone."""
+    """Return the head and body of a job's request; raises HTTPException, or GoneError if it was dropped."""
     store = Service.of(request).store
     stored_request = await store.briefly(partial(store.jobs.request, job.id))
     if stored_request is None:
-        raise HTTPException(404)
+        if job.state in OPEN:
+            raise HTTPException(404)
+        raise GoneError("request: is not kept any more, as others needed its room; the job's answer is")
     return stored_request

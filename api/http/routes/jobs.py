@@ -63,7 +63,8 @@ async def submit(request: Request, response: Response, idempotency_key: Idempote
     once = None if idempotency_key is None else f"{caller.key_id or ''} {idempotency_key}"
     fields = {"key_id": caller.key_id, "idempotency_key": once}
     new = await service.run(partial(read_new_job, media, query, body, settings, fields), len(body))
-    job = await service.store.briefly(partial(service.store.jobs.add, new, settings.max_jobs, caller.max_jobs))
+    jobs, bytes_ = (settings.max_jobs, caller.max_jobs), (settings.max_kept_bytes, caller.max_kept_bytes)
+    job = await service.store.briefly(partial(service.store.jobs.add, new, *jobs, *bytes_))
     response.headers["Location"] = f"{PATH}/{job.id}"
     return job_answer(job)
 

@@ -90,8 +90,10 @@ class _Call:
         if extent.n_rows * _ROW_S > deadline.left_s:
             return self._too_late()
 
+        key_id = caller_of(self.request).key_id
+
         def compiled_problem() -> CompiledProblem:
-            return CompiledProblem.of(asked.input_values()["problem"])
+            return CompiledProblem.of(asked.input_values()["problem"], service.plan_key(key_id))
 
         is_short = extent.n_rows * extent.n_pools <= _SHORT_CELLS and not extent.n_expanded
         try:
@@ -100,7 +102,7 @@ class _Call:
             return self._too_late()
         assert isinstance(asked.options, Options)
         LOOKUP.set("miss")
-        wanted = PlanRequest(compiled, asked.options, deadline, caller_of(self.request).key_id)
+        wanted = PlanRequest(compiled, asked.options, deadline, key_id)
         plan = await service.solving.plan(wanted, self.cancelled)
         if asked.reading is not None:
             plan = with_reading(plan, asked.reader())
@@ -139,7 +141,8 @@ def _call(question: Question[Any]) -> Callable[[Request], Awaitable[Response]]:
         plan_format = format_accepted(request) if is_plan else "json"
         head = head_of(media, wanted.query)
         if is_plan and plan_format == "json":
-            digest = request.state.digest = sha256(b"%d %b%b" % (len(head), head.encode(), body)).digest()
+            mine = (service.plan_key(caller_of(request).key_id) or "").encode()
+            digest = request.state.digest = sha256(b"%b %d %b%b" % (mine, len(head), head.encode(), body)).digest()
             if (written := service.written.find(digest)) is not None:
                 service.metrics.looked_up("hit")
                 response = plan_response(written.content(arrived), written.status, plan_format)

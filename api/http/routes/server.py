@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict
 
 from memplan.api.http.app_state import Service
 from memplan.api.http.auth import may
-from memplan.api.http.problem_details import error_answers, problem_details
+from memplan.api.http.problem_details import NO_ROOM, ROOM, error_answers, problem_details
 from memplan.api.reports.solver_facts import SolverFacts, solver_facts
 from memplan.planner import __version__
 
@@ -24,6 +24,12 @@ class Health(BaseModel):
 
     status: Literal["ok"] = "ok"
     version: str = __version__
+
+
+class Ability(Health):
+    """What a server that is ready cannot do for now, in sentences."""
+
+    limits: list[str] | None = None
 
 
 class SolverList(BaseModel):
@@ -44,14 +50,19 @@ async def healthz() -> Health:
     "/readyz",
     operation_id="check_readiness",
     summary="Can it work",
-    response_model=Health,
+    response_model=Ability,
+    response_model_exclude_none=True,
     responses=error_answers(503),
 )
-async def readyz(request: Request) -> Health | Response:
-    """Answer whether the server can solve and store: both are tried, and the result is cached for a few seconds."""
-    if lacks := await Service.of(request).readiness.lacks():
+async def readyz(request: Request) -> Ability | Response:
+    """Answer whether the server can solve and store: both are tried, and the result is cached for a few seconds.
+
+    A server whose database has a full disk is ready, as it answers all questions; `limits` has what it cannot do.
+    """
+    service = Service.of(request)
+    if lacks := await service.readiness.lacks():
         return problem_details(503, lacks, {"Retry-After": "1"})
-    return Health()
+    return Ability(limits=[f"{NO_ROOM}; {ROOM}"] if service.store.lacks_room else None)
 
 
 @router.get(
@@ -63,7 +74,7 @@ async def readyz(request: Request) -> Health | Response:
     dependencies=[may("read")],
 )
 async def metrics(request: Request) -> Response:
-    """Answer with counters since the start of the server, and current gauges; `memplan_jobs` covers all servers."""
+    """Answer with counters since the start of the server, and current gauges; those of jobs cover all servers."""
     service = Service.of(request)
     jobs = await service.store.briefly(service.store.jobs.counts)
     return Response(service.metrics.rendered(jobs, service.counted_now()), media_type=CONTENT_TYPE_PLAIN_0_0_4)

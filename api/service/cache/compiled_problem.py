@@ -7,6 +7,7 @@ from collections.abc import Sized
 from dataclasses import dataclass
 from functools import cached_property
 
+from memplan.api.store.stored_plan import known_as
 from memplan.planner.bounds.lower_bound import Bound, lower_bound
 from memplan.planner.instance.canonical import canonical_order, problem_hash
 from memplan.planner.instance.compile import compile_problem
@@ -29,8 +30,8 @@ class CompiledProblem:
     """A caller's problem, its canonical form, and its lint findings.
 
     `order` lists its instance's buffers, (n,); `start` is what quick orders make of it, where the call of the core that
-    compiles it makes them, too. Work on one that `is_small`, and is no search, takes less time than
-    handing it to a thread under load.
+    compiles it makes them, too; `key_id` is the key whose known plans are used, None where all share them. Work on one
+    that `is_small`, and is no search, takes less time than handing it to a thread under load.
     """
 
     problem: Problem
@@ -40,9 +41,10 @@ class CompiledProblem:
     is_small: bool
     findings: tuple[Finding, ...] = ()
     start: PlainStart | None = None
+    key_id: str | None = None
 
     @classmethod
-    def of(cls, problem: Problem) -> CompiledProblem:
+    def of(cls, problem: Problem, key_id: str | None = None) -> CompiledProblem:
         """Compile, hash and lint a problem. O(m log m)."""
         start = plain_start(problem, None, time.monotonic() + _ORDERS_S, is_all=False, seed=None)
         instance = compile_problem(problem) if start is None else start.instance
@@ -53,7 +55,12 @@ class CompiledProblem:
             asked: list[Sized] = [instance.start, instance.conflict, instance.share, instance.bank_with]
             asked += [instance.priced, *(pool.reserved for pool in instance.pools)]
             is_small = sum(map(len, asked)) <= _FEW_ASKED
-        return cls(problem, instance, name, order, is_small, lint(problem), start)
+        return cls(problem, instance, name, order, is_small, lint(problem), start, key_id)
+
+    @property
+    def known_as(self) -> str:
+        """The name of what is known of it."""
+        return known_as(self.hash, self.key_id)
 
     @cached_property
     def bound(self) -> Bound:

@@ -60,15 +60,15 @@ class PlanCache:
 
     async def find(self, problem: CompiledProblem) -> CachedPlan | None:
         """Return the best known result of a problem."""
-        cached, looked_at, _ = self._memory.get(problem.hash, (None, 0.0, 0))
+        cached, looked_at, _ = self._memory.get(problem.known_as, (None, 0.0, 0))
         if cached is not None:
-            self._memory.move_to_end(problem.hash)
+            self._memory.move_to_end(problem.known_as)
             if cached.is_final or time.monotonic() - looked_at < _FRESH_S:
                 return cached
-        if (stored := await self._stored(problem.hash)) is None:
+        if (stored := await self._stored(problem.known_as)) is None:
             return cached
         best = stored if cached is None else better_of(problem, cached, stored)
-        self._remember(problem.hash, best)
+        self._remember(problem.known_as, best)
         return best
 
     async def by_hash(self, problem_hash: str) -> CachedPlan | None:
@@ -81,22 +81,22 @@ class PlanCache:
 
     def keep(self, problem: CompiledProblem, found: CachedPlan) -> None:
         """Keep a plan if it is better than the known one."""
-        cached = self._memory.get(problem.hash, (None,))[0]
+        cached = self._memory.get(problem.known_as, (None,))[0]
         best = found if cached is None else better_of(problem, cached, found)
         if best is not cached:
-            self._remember(problem.hash, best)
+            self._remember(problem.known_as, best)
             if len(self._unwritten) < _MOST_UNWRITTEN:
-                self._unwritten[problem.hash] = problem, best
+                self._unwritten[problem.known_as] = problem, best
 
     def is_new(self, problem: CompiledProblem) -> bool:
         """True if memory has nothing about a problem; the store may."""
-        return problem.hash not in self._memory and problem.hash not in self._wrong
+        return problem.known_as not in self._memory and problem.known_as not in self._wrong
 
     def forget(self, problem: CompiledProblem) -> None:
         """Drop a wrong entry; the next result replaces it."""
-        self._wrong.add(problem.hash)
-        self._held_bytes -= self._memory.pop(problem.hash, (None, 0.0, 0))[2]
-        self._unwritten.pop(problem.hash, None)
+        self._wrong.add(problem.known_as)
+        self._held_bytes -= self._memory.pop(problem.known_as, (None, 0.0, 0))[2]
+        self._unwritten.pop(problem.known_as, None)
 
     async def tend(self) -> None:
         """Write entries to the store as they come, and evict the oldest when there are too many."""
@@ -153,4 +153,4 @@ def joined(problem: CompiledProblem, found: CachedPlan, is_wrong: bool, stored: 
     if cached is not None and is_proved and cached.score(problem) <= found.score(problem):
         return None  # the process that proved it has claimed it; each server proves it for itself
     best = better_of(problem, cached, found)
-    return None if best is cached else best.stored(problem.hash)
+    return None if best is cached else best.stored(problem.known_as)

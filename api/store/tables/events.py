@@ -7,13 +7,17 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from sqlalchemy import ColumnElement, Connection, insert, select, update
+from sqlalchemy import ColumnElement, Connection, func, insert, select, update
 
 from memplan.api.store import schema
 from memplan.api.store.database import Database
 from memplan.api.store.job import ENDED, MEANINGS, State, WorkAnswer
+from memplan.api.store.totals import note
 from memplan.api.store.writing import wake_workers
 
+_ANSWER = select(func.length(schema.answers.c.content)).where(schema.answers.c.job_id == schema.jobs.c.id)
+ANSWER_BYTES = func.coalesce(_ANSWER.correlate(schema.jobs).scalar_subquery(), 0)
+"""The bytes of a job's best answer, which count as kept from its end."""
 Kind = Literal["queued", "started", "better", "progress", "retried", "finished"]
 
 
@@ -66,14 +70,23 @@ def moved(
     """Change the state of all jobs that `which` selects, each with an event."""
     rows, is_end = schema.jobs.c, after in ENDED
     if is_end:
-        values["finished_at"] = time.time()
+        values |= {"finished_at": time.time(), "bytes": rows.bytes + ANSWER_BYTES}
     change = update(schema.jobs).where(which).values(state=after, last_event=rows.last_event + 1, **values)
-    changed = connection.execute(change.returning(rows.id, rows.last_event)).all()
+    told = change.returning(rows.id, rows.last_event, rows.key_id, ANSWER_BYTES.label("more"))
+    changed = connection.execute(told).all()
     kind: Kind = "finished" if is_end else "retried"
     facts = end_of(after, error=values.get("error")) if is_end else {"state": after, "reason": reason}
-    for job_id, last in changed:
-        tell(connection, job_id, last, (kind, facts))
-    return [job_id for job_id, _ in changed]
+    for row in changed:
+        tell(connection, row.id, row.last_event, (kind, facts))
+        if is_end:
+            note_end(connection, after, row.key_id, row.more)
+    return [row.id for row in changed]
+
+
+def note_end(connection: Connection, state: State, key_id: str | None, more: int) -> None:
+    """Count a job of a key that ended in a state, with an answer of so many bytes."""
+    note(connection, "ended", state, 1)
+    note(connection, "bytes", key_id, more)
 
 
 def end_of(

@@ -4,22 +4,29 @@ from __future__ import annotations
 
 import json
 import re
+import threading
 import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from hashlib import sha256
 from math import inf
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from pydantic_core import PydanticCustomError
-from sqlalchemy import ColumnElement, Connection, Select, Text, delete, func, insert, select, type_coerce, update
+from sqlalchemy import ColumnElement, Connection, Text, delete, func, insert, select, text, type_coerce, update
 
 from memplan.api.refusals import FullError
 from memplan.api.store import schema
 from memplan.api.store.caller import Caller
+from memplan.api.store.columns import as_packed, pack
 from memplan.api.store.database import Database
 from memplan.api.store.errors import RepeatedKeyError
-from memplan.api.store.job import ENDED, OPEN, Job, State
+from memplan.api.store.job import ENDED, OPEN, Job, State, made_at
 from memplan.api.store.tables.events import moved, tell
-from memplan.api.store.writing import insert_new, wake_workers
+from memplan.api.store.totals import note, total, totals
+from memplan.api.store.writing import insert_new, time_in, wake_workers
 from memplan.planner.errors import shown
 from memplan.questions import QUESTIONS
 
@@ -29,8 +36,24 @@ COLUMNS = [column for column in schema.jobs.c if column.name in Job.__dataclass_
 MOST_LISTED, NAME_CHARACTERS = 1000, 200
 """The most jobs on a page, and the characters of a problem's name that become the job's name."""
 HASH = re.compile(r"sha256:[0-9a-f]{64}")
-_COUNT_S, _NEAR = 1.0, 1000
-"""The seconds for which a count of jobs is valid, and the least distance from the limit for using it."""
+_COUNT_S, _NEAR, _NEAR_BYTES = 1.0, 1000, 64 * 2**20
+"""The seconds for which a count of jobs or bytes is valid, and the least distance from the limit for using it."""
+SEEN_S = 90.0
+"""The time for which a worker counts as there after it was seen."""
+_COUNTED_S = 10.0
+"""The seconds for which the counts for metrics are kept."""
+_ROW_BYTES = 2_000
+"""The bytes of a job in tables and indexes, beside its request and its answer."""
+_SHARES = 4
+"""A key without a quota of bytes may keep this part of what all may."""
+_SPARED_S = 3600.0
+"""The seconds after a job's end for which its request does not give way to new ones of its key."""
+_AT_ONCE, _ROUNDS = 20, 20
+"""The requests that are dropped at a time, and how often that is done for one new job."""
+_SHOWN = 5
+"""The jobs to forget that a refusal names."""
+_FULL_S = 60.0
+"""The seconds after which to come again where too many bytes are kept."""
 JOB_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 KINDS = tuple(QUESTIONS)
 if TYPE_CHECKING:
@@ -64,54 +87,127 @@ class JobQuery(BaseModel):
     after: Annotated[str, matching(JOB_ID, "must be the id of a job")] | None = None
 
 
+@dataclass(frozen=True)
+class JobCounts:
+    """The jobs of all servers: those that are open, by state; those that ever ended, by state; the bytes that are kept.
+
+    oldest_s: the age of the oldest job that waits; 0 where none does.
+    workers: the servers and workers that take jobs.
+    """
+
+    open: Mapping[State, int]
+    ended: Mapping[str, int]
+    kept_bytes: int
+    oldest_s: float
+    workers: int
+
+
 class Jobs:
     """The table of jobs, for their callers; each call is one transaction."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._counted: dict[str | None, tuple[float, int]] = {}
+        self._counted: dict[str, tuple[float, int]] = {}
+        self._counts: tuple[float, JobCounts] | None = None
+        self._counting = threading.Lock()
 
-    def add(self, new: Job, most: int, most_of_key: int | None = None) -> Job:
+    def add(
+        self,
+        new: Job,
+        most: int,
+        most_of_key: int | None = None,
+        most_bytes: int = 2**62,
+        most_bytes_of_key: int | None = None,
+    ) -> Job:
         """Store a new job and return it, or return the job that the same request made before.
 
-        Raises FullError where `most` wait or run, or `most_of_key` of its key, and RepeatedKeyError where another
-        request had its idempotency key.
+        Raises FullError where `most` wait or run, or `most_of_key` of its key, and where more would be kept than
+        `most_bytes` of all, than `most_bytes_of_key` (None: a quarter of all) or than the disk has room for. Raises
+        RepeatedKeyError where another request had its idempotency key.
         """
+        body = pack(new.body)
+        n_bytes = _ROW_BYTES + len(body)
         with self._database.writing() as connection:
             if (job := _made_before(connection, new)) is not None:
                 return job
-            self._check_room(connection, new, most, most_of_key)
+            self._check_open(connection, new, most, most_of_key)
+            self._check_bytes(connection, new, n_bytes, most_bytes, most_bytes_of_key)
             row = {column.name: getattr(new, column.name) for column in COLUMNS}
-            if not insert_new(connection, schema.jobs, [row], schema.jobs.c.id):
+            if not insert_new(connection, schema.jobs, [row | {"bytes": n_bytes}], schema.jobs.c.id):
                 # Another server has just handled the same request.
                 return _made_before(connection, new) or new
-            sent = {"job_id": new.id, "head": new.head, "body": new.body}
+            sent = {"job_id": new.id, "head": new.head, "body": as_packed(body)}
             connection.execute(insert(schema.submissions).values(sent))
             tell(connection, new.id, 1, ("queued", {"state": "queued", "priority": new.priority}))
+            note(connection, "bytes", new.key_id, n_bytes)
             return new
 
-    def _check_room(self, connection: Connection, new: Job, most: int, most_of_key: int | None) -> None:
+    def _check_open(self, connection: Connection, new: Job, most: int, most_of_key: int | None) -> None:
         """Raise FullError if the limit of waiting and running jobs is reached."""
         is_open = select(func.count()).select_from(schema.jobs).where(schema.jobs.c.state.in_(OPEN))
-        is_full = self._is_full(connection, None, is_open, most)
+        of_key = is_open.where(schema.jobs.c.key_id == new.key_id)
+
+        def counted(query: Any) -> Callable[[], int]:
+            return lambda: int(connection.execute(query).scalar_one())
+
+        is_full = self._is_full(connection, "jobs", counted(is_open), most)
         if not is_full and most_of_key is not None:
-            is_full = self._is_full(
-                connection, new.key_id or "", is_open.where(schema.jobs.c.key_id == new.key_id), most_of_key
-            )
+            is_full = self._is_full(connection, f"jobs of {new.key_id}", counted(of_key), most_of_key)
         if is_full:
-            of_key = "" if most_of_key is None else f"{most_of_key} of one key, and "
-            raise FullError(f"jobs: at most {of_key}{most}{' of all,' if of_key else ''} may wait or run at a time")
+            said = "" if most_of_key is None else f"{most_of_key} of one key, and "
+            raise FullError(f"jobs: at most {said}{most}{' of all,' if said else ''} may wait or run at a time")
 
-    def _is_full(self, connection: Connection, whose: str | None, is_open: Select[int], most: int) -> bool:
-        """Return True if the limit of open jobs is reached; they are counted again near the limit or after a while.
+    def _check_bytes(self, connection: Connection, new: Job, n_bytes: int, most: int, most_of_key: int | None) -> None:
+        """Raise FullError if too much would be kept; before that, requests of jobs that have ended are dropped.
 
-        All jobs are far too many to be counted each time. What others accept meanwhile stays below what is near.
+        Where a key is at its quota, its own, an hour after the end of the job; where all are, or the disk is full,
+        those of the key that has most.
         """
-        now, (at, count) = time.monotonic(), self._counted.get(whose, (-inf, 0))
-        if now - at > _COUNT_S or count + max(_NEAR, most // 10) > most:
-            at, count = now, int(connection.execute(is_open).scalar_one())
-        self._counted[whose] = at, count + 1
-        return count >= most
+        disk, key_id = self._database.disk, new.key_id
+
+        def of_all() -> int:
+            return sum(totals(connection, "bytes").values())
+
+        def is_full(name: str, count: Callable[[], int], most: int) -> bool:
+            return self._is_full(connection, name, count, most, n_bytes, _NEAR_BYTES)
+
+        if most_of_key is None and key_id is not None:
+            most_of_key = min(most, most if disk is None else of_all() + disk.capacity(connection)) // _SHARES
+        of_key = partial(total, connection, "bytes", key_id)
+        if most_of_key is not None and is_full(f"bytes of {key_id}", of_key, most_of_key):
+            _drop_requests(connection, key_id, of_key() + n_bytes - most_of_key, time.time() - _SPARED_S)
+            if (kept := of_key()) + n_bytes > most_of_key:
+                rule = f"at most {most_of_key} bytes of requests and answers of this key may be kept"
+                raise _kept_too_much(connection, key_id, f"{rule}, {kept} are, and this request has {n_bytes}")
+        for _ in range(_ROUNDS):
+            room = most if disk is None else disk.room(connection)
+            if not (is_full("bytes", of_all, most) or room < n_bytes):
+                return
+            over = max(of_all() + n_bytes - most, n_bytes - room)
+            if not any(_drop_requests(connection, name or None, over, inf) for name in totals(connection, "bytes")):
+                break
+        rule = f"at most {most} bytes of requests and answers of all may be kept"
+        rule = f"the disk of the database has room for {room} bytes more" if room < n_bytes else rule
+        raise _kept_too_much(connection, key_id, f"{rule}, and this request has {n_bytes}")
+
+    def _is_full(
+        self, connection: Connection, name: str, count: Callable[[], int], most: int, more: int = 1, near: int = _NEAR
+    ) -> bool:
+        """Return True if `more` would be above a limit; what is there is counted again near it, or after a while.
+
+        All jobs are far too many to be counted each time. What others accept meanwhile stays below what is near, and
+        near it one transaction counts after the other.
+        """
+        now, (at, found) = time.monotonic(), self._counted.get(name, (-inf, 0))
+        if now - at > _COUNT_S:
+            at, found = now, count()
+        if found + max(near, most // 10) > most:
+            if connection.dialect.name == "postgresql":
+                lock = int.from_bytes(sha256(name.encode()).digest()[:8], signed=True)
+                connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": lock})
+            at, found = now, count()
+        self._counted[name] = at, found + more
+        return found + more > most
 
     def find(self, job_id: str) -> Job | None:
         """Return a job."""
@@ -166,12 +262,15 @@ class Jobs:
     def ask_to_cancel(self, job_id: str) -> Job | None:
         """Cancel a waiting job, or request that a running one ends. Return its new state."""
         rows = schema.jobs.c
-        with self._database.writing() as connection:
+
+        def cancel(connection: Connection) -> Job | None:
             if not moved(connection, "cancelled", (rows.id == job_id) & (rows.state == "queued"), is_cancel_asked=True):
                 ask = update(schema.jobs).where(rows.id == job_id, rows.state == "running")
                 if connection.execute(ask.values(is_cancel_asked=True)).rowcount:
                     wake_workers(connection)
             return _found(connection, rows.id == job_id)
+
+        return self._database.with_reserve(cancel)
 
     def rename(self, job_id: str, name: str) -> None:
         """Rename a job."""
@@ -180,16 +279,62 @@ class Jobs:
 
     def forget(self, job_id: str) -> bool:
         """Remove a job that has ended, with all its data; return False if it has not ended."""
-        rows = schema.jobs.c
-        with self._database.writing() as connection:
-            gone = connection.execute(delete(schema.jobs).where(rows.id == job_id, rows.state.in_(ENDED)))
-            return gone.rowcount == 1
+        which = (schema.jobs.c.id == job_id) & schema.jobs.c.state.in_(ENDED)
+        return self._database.with_reserve(lambda connection: removed(connection, which)) == 1
 
-    def counts(self) -> dict[State, int]:
-        """Return the number of jobs in each state that occurs."""
-        counted = select(schema.jobs.c.state, func.count()).group_by(schema.jobs.c.state)
-        with self._database.reading() as connection:
-            return {state: int(count) for state, count in connection.execute(counted)}
+    def counts(self) -> JobCounts:
+        """Count the jobs of all servers, anew after some seconds; open ones by an index, ended ones by their totals."""
+        rows = schema.jobs.c
+        with self._counting:
+            if self._counts is None or time.monotonic() - self._counts[0] > _COUNTED_S:
+                of_open = select(rows.state, func.count().label("n"), func.min(rows.id).label("first"))
+                with self._database.reading() as connection:
+                    found = connection.execute(of_open.where(rows.state.in_(OPEN)).group_by(rows.state)).all()
+                    is_there = schema.workers.c.seen_at > time_in(connection) - SEEN_S
+                    workers = connection.execute(select(func.count()).where(is_there)).scalar_one()
+                    ended, kept = totals(connection, "ended"), sum(totals(connection, "bytes").values())
+                waits = {row.state: row.first for row in found}.get("queued")
+                oldest_s = 0.0 if waits is None else max(0.0, time.time() - made_at(waits))
+                counts = JobCounts({row.state: row.n for row in found}, ended, kept, oldest_s, workers)
+                self._counts = time.monotonic(), counts
+            return self._counts[1]
+
+
+def removed(connection: Connection, which: ColumnElement[bool]) -> int:
+    """Remove the jobs that `which` selects, with all that is kept of them; return their number."""
+    rows = schema.jobs.c
+    gone = connection.execute(delete(schema.jobs).where(which).returning(rows.key_id, rows.bytes)).all()
+    for row in gone:
+        note(connection, "bytes", row.key_id, -row.bytes)
+    return len(gone)
+
+
+def _drop_requests(connection: Connection, key_id: str | None, needed: float, before: float) -> int:
+    """Drop the requests of a key's jobs that ended before a time, the largest first; return the bytes of those."""
+    rows, sent = schema.jobs.c, schema.submissions.c
+    # By an end, not by a state: the index by bytes gives the largest at once.
+    wanted = select(rows.id, func.length(sent.body).label("bytes")).join(schema.submissions, sent.job_id == rows.id)
+    wanted = wanted.where(rows.key_id == key_id, rows.finished_at < before)
+    wanted = wanted.order_by(rows.bytes.desc()).limit(_AT_ONCE).with_for_update(skip_locked=True, of=schema.jobs)
+    freed, found = 0, connection.execute(wanted).all()
+    for row in found:
+        if freed >= needed:
+            break
+        freed += row.bytes
+        connection.execute(delete(schema.submissions).where(sent.job_id == row.id))
+        connection.execute(update(schema.jobs).where(rows.id == row.id).values(bytes=rows.bytes - row.bytes))
+    note(connection, "bytes", key_id, -freed)
+    return freed
+
+
+def _kept_too_much(connection: Connection, key_id: str | None, said: str) -> FullError:
+    """Return the refusal of a job, with the jobs that its key can forget."""
+    rows = schema.jobs.c
+    ended = select(rows.id, rows.bytes).where(rows.key_id == key_id, rows.finished_at.is_not(None), rows.bytes > 0)
+    largest = connection.execute(ended.order_by(rows.bytes.desc()).limit(_SHOWN)).all()
+    way = "DELETE /v1/jobs/ID?forget=true removes a job that has ended, with all that is kept of it"
+    named = ", ".join(f"{row.id} with {row.bytes} bytes" for row in largest)
+    return FullError(f"jobs: {said}", _FULL_S, (f"{way}: {named or 'none has yet'}",))
 
 
 def _found(connection: Connection, which: ColumnElement[bool]) -> Job | None:

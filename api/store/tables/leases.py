@@ -10,11 +10,8 @@ from typing import Any
 from sqlalchemy import (
     ColumnElement,
     Connection,
-    Double,
     and_,
-    cast,
     delete,
-    extract,
     func,
     literal,
     or_,
@@ -23,17 +20,21 @@ from sqlalchemy import (
 )
 
 from memplan.api.store import schema
+from memplan.api.store.columns import as_packed, pack
 from memplan.api.store.database import Database
-from memplan.api.store.job import Job, State, WorkAnswer
-from memplan.api.store.tables.events import Kind, end_of, moved, tell
-from memplan.api.store.tables.jobs import COLUMNS
-from memplan.api.store.writing import put
+from memplan.api.store.job import ENDED, Job, State, WorkAnswer
+from memplan.api.store.tables.events import ANSWER_BYTES, Kind, end_of, moved, note_end, tell
+from memplan.api.store.tables.jobs import COLUMNS, removed
+from memplan.api.store.writing import put, time_in
 
+_AWAY_S = 3600.0
+"""The time after which a worker that was not seen is forgotten."""
 MOST_FAILURES = 3
 """How often a job is restarted after its child process ended or gave no answer."""
 MOST_LAPSES = 10
 """How often a job is restarted after its worker ended, which is rarely the job's fault."""
-_AT_ONCE = 500
+_AT_ONCE = 100
+"""The jobs that are removed in a transaction, which the reserve of a full disk has room for."""
 _JOBS = schema.jobs.c
 
 
@@ -81,7 +82,7 @@ class Leases:
         with self._database.writing() as connection:
             reason, before = "its worker did not hear of its claim", _JOBS.attempts - 1
             moved(connection, "queued", and_(mine, ~here), reason=reason, lease_holder=None, attempts=before)
-            longer = update(schema.jobs).where(mine, here).values(lease_until=_now(connection) + lease_s)
+            longer = update(schema.jobs).where(mine, here).values(lease_until=time_in(connection) + lease_s)
             return {row.id: row.lease for row in connection.execute(longer.returning(_JOBS.id, _JOBS.lease))}
 
     def cancelled(self, holder: str) -> set[str]:
@@ -139,14 +140,14 @@ class Leases:
         Of the latter, those that were begun too often fail. Return the ids of both.
         """
         with self._database.reading() as connection:
-            late = and_(_JOBS.state == "queued", _JOBS.deadline_at < _now(connection))
-            is_over = and_(_JOBS.state == "running", _JOBS.lease_until < _now(connection))
+            late = and_(_JOBS.state == "queued", _JOBS.deadline_at < time_in(connection))
+            is_over = and_(_JOBS.state == "running", _JOBS.lease_until < time_in(connection))
             if connection.execute(select(_JOBS.id).where(or_(late, is_over)).limit(1)).first() is None:
                 return [], []
         too_often, lapses = _JOBS.lapses >= MOST_LAPSES, _JOBS.lapses + 1
         error = f"its worker ended while it ran, {MOST_LAPSES + 1} times"
         with self._database.writing() as connection:
-            late_s = _now(connection) - _JOBS.deadline_at
+            late_s = time_in(connection) - _JOBS.deadline_at
             expired = moved(connection, "expired", late, late_s=late_s)
             cancelled = moved(connection, "cancelled", and_(is_over, _JOBS.is_cancel_asked))
             failed = moved(connection, "failed", and_(is_over, too_often), error=error, lapses=lapses)
@@ -156,16 +157,14 @@ class Leases:
     def remove_ended(self, before: float) -> int:
         """Remove jobs that ended before a time, some hundreds at once; return their number."""
         old = select(_JOBS.id).where(_JOBS.finished_at < before).order_by(_JOBS.finished_at).limit(_AT_ONCE)
+        return self._database.with_reserve(lambda connection: removed(connection, _JOBS.id.in_(old)))
+
+    def see(self, holder: str) -> None:
+        """Note that a worker is there, and forget those that have long been away."""
+        rows = schema.workers.c
         with self._database.writing() as connection:
-            return connection.execute(delete(schema.jobs).where(_JOBS.id.in_(old))).rowcount
-
-
-def _now(connection: Connection) -> ColumnElement[float]:
-    """Return the current time in seconds by the database's clock; SQLite uses that of this machine."""
-    if connection.dialect.name == "sqlite":
-        return literal(time.time())
-    # Not clock_timestamp, which differs for each row, so that no index could be used.
-    return cast(extract("epoch", func.statement_timestamp()), Double)
+            put(connection, schema.workers, {"holder": holder, "seen_at": time_in(connection)})
+            connection.execute(delete(schema.workers).where(rows.seen_at < time_in(connection) - _AWAY_S))
 
 
 def _claimed(connection: Connection, holder: str, full: Sequence[str | None], lease_s: float) -> Job | None:
@@ -183,7 +182,7 @@ def _claimed(connection: Connection, holder: str, full: Sequence[str | None], le
     start = start.values(
         state="running",
         lease_holder=holder,
-        lease_until=_now(connection) + lease_s,
+        lease_until=time_in(connection) + lease_s,
         lease=_JOBS.lease + 1,
         attempts=_JOBS.attempts + 1,
         started_at=time.time(),
@@ -236,8 +235,12 @@ def _written(
     connection: Connection, job: Job, values: Mapping[str, Any], answer: WorkAnswer | None, events: int = 1
 ) -> int | None:
     """Change a running job if the lease is valid; return the number of its last new event, or None."""
+    packed, state = None if answer is None else pack(answer.content), values.get("state")
+    more = ANSWER_BYTES if packed is None else literal(len(packed))
     if answer is not None:
         values = {**values, "plan_status": answer.status, "plan_hash": answer.hash}
+    if state in ENDED:
+        values = {**values, "bytes": _JOBS.bytes + more}
     holds = and_(
         _JOBS.id == job.id,
         _JOBS.state == "running",
@@ -245,7 +248,11 @@ def _written(
         _JOBS.lease == job.lease,
     )
     change = update(schema.jobs).where(holds).values(**values, last_event=_JOBS.last_event + events)
-    last = connection.execute(change.returning(_JOBS.last_event)).scalar_one_or_none()
-    if last is not None and answer is not None:
-        put(connection, schema.answers, {"job_id": job.id, "content": answer.content})
-    return last
+    row = connection.execute(change.returning(_JOBS.last_event, more.label("more"))).one_or_none()
+    if row is None:
+        return None
+    if packed is not None:
+        put(connection, schema.answers, {"job_id": job.id, "content": as_packed(packed)})
+    if state in ENDED:
+        note_end(connection, state, job.key_id, row.more)
+    return int(row.last_event)

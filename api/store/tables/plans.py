@@ -10,10 +10,13 @@ from sqlalchemy import Connection, delete, func, select
 
 from memplan.api.store import schema
 from memplan.api.store.database import Database
+from memplan.api.store.disk import LEAST_ROOM
+from memplan.api.store.errors import FullDiskError
 from memplan.api.store.stored_plan import StoredPlan
 from memplan.api.store.writing import insert_new, put
 
-_AT_ONCE = 500
+_AT_ONCE, _SHARES = 500, 8
+"""The plans that are removed in a transaction, and the part of a disk that they may have."""
 
 
 Change = Callable[[StoredPlan | None], StoredPlan | None]
@@ -38,7 +41,10 @@ class Plans:
         rows = [_row(plan) for to in changes.values() if (plan := to(None)) is not None]
         # In one order on every server, so that two servers never deadlock.
         rows.sort(key=lambda row: str(row["hash"]))
+        disk = self._database.disk
         with self._database.writing() as connection:
+            if disk is not None and disk.room(connection) < LEAST_ROOM:
+                raise FullDiskError("database: its disk has no room for more plans")
             new = insert_new(connection, schema.plans, rows, schema.plans.c.hash) if rows else ()
             for problem_hash in sorted(changes.keys() - set(new)):
                 better = changes[problem_hash](_find(connection, problem_hash, is_locked=True))
@@ -46,24 +52,28 @@ class Plans:
                     put(connection, schema.plans, _row(better))
 
     def evict(self, most_plans: int, most_bytes: int) -> None:
-        """Remove the plans that were written longest ago until both limits hold.
+        """Remove the plans that were written longest ago until both limits hold; jobs need most of a small disk.
 
         Some hundreds are removed in a transaction, so that other writers can come between.
         """
-        columns, more = schema.plans.c, True
+        columns, disk = schema.plans.c, self._database.disk
         totals = select(func.count(), func.coalesce(func.sum(columns.bytes), 0)).select_from(schema.plans)
-        while more:
-            with self._database.writing() as connection:
-                count, size = connection.execute(totals).one()
-                gone: list[str] = []
-                oldest = select(columns.hash, columns.bytes).order_by(columns.updated_at).limit(_AT_ONCE)
-                for row in connection.execute(oldest).all():
-                    if count - len(gone) <= most_plans and size <= most_bytes:
-                        break
-                    gone.append(row.hash)
-                    size -= row.bytes
-                if more := bool(gone):
-                    connection.execute(delete(schema.plans).where(columns.hash.in_(gone)))
+
+        def remove(connection: Connection) -> bool:
+            count, size = connection.execute(totals).one()
+            most = most_bytes if disk is None else min(most_bytes, (size + disk.capacity(connection)) // _SHARES)
+            gone: list[str] = []
+            oldest = select(columns.hash, columns.bytes).order_by(columns.updated_at).limit(_AT_ONCE)
+            for row in connection.execute(oldest).all():
+                if count - len(gone) <= most_plans and size <= most:
+                    break
+                gone.append(row.hash)
+                size -= row.bytes
+            connection.execute(delete(schema.plans).where(columns.hash.in_(gone)))
+            return bool(gone)
+
+        while self._database.with_reserve(remove):
+            pass
 
 
 def _find(connection: Connection, problem_hash: str, is_locked: bool = False) -> StoredPlan | None:

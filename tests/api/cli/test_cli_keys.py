@@ -39,7 +39,10 @@ def keys(capfd: Captured) -> list[dict[str, object]]:
 
 
 def test_a_key_is_shown_once_and_later_only_by_its_name(capfd: Captured) -> None:
-    assert main(["keys", "add", "farm", "--max-jobs", "5", "--max-requests-per-minute", "60"]) == 0
+    assert (
+        main(["keys", "add", "farm", "--max-jobs", "5", "--max-requests-per-minute", "60", "--max-kept-bytes", "2MiB"])
+        == 0
+    )
     out, err = capfd.readouterr()
     assert out.startswith("memplan_")
     assert out.count("\n") == 1
@@ -52,6 +55,7 @@ def test_a_key_is_shown_once_and_later_only_by_its_name(capfd: Captured) -> None
         "scopes": ["plan", "read"],
         "max_jobs": 5,
         "max_requests_per_minute": 60,
+        "max_kept_bytes": 2 * 2**20,
         "used_at": None,
         "revoked_at": None,
     }

@@ -14,12 +14,14 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from memplan.api.http.openapi import NDJSON, PROBLEM_EXAMPLE
 from memplan.api.metrics import Metrics
+from memplan.api.store.tables.jobs import JobCounts
 from memplan.planner.model.plan import Plan
 from memplan.solvers.search.result import SolveResult
 from tests.support.hard_requests import soon
 from tests.support.server import Running
 
 ROOT = Path(__file__).resolve().parents[3]
+STORED = JobCounts(open={"queued": 3}, ended={"failed": 4}, kept_bytes=70, oldest_s=5.5, workers=2)
 
 
 def samples(text: str) -> dict[tuple[str, ...], float]:
@@ -32,7 +34,7 @@ def samples(text: str) -> dict[tuple[str, ...], float]:
 
 
 def rendered(metrics: Metrics) -> dict[tuple[str, ...], float]:
-    return samples(metrics.rendered({"queued": 3}, {"workers": 2}).decode())
+    return samples(metrics.rendered(STORED, {"workers": 2}).decode())
 
 
 def test_requests_are_counted_by_the_path_that_the_app_declares(server: Running) -> None:
@@ -92,6 +94,7 @@ def test_a_fault_is_found_in_log_and_metrics_by_the_id_that_its_caller_received(
 
 def test_metrics_report_the_present_state(server: Running) -> None:
     def now() -> dict[tuple[str, ...], float]:
+        server.service.store.jobs._counts = None  # counts are kept for a while
         return samples(server.client.get("/metrics").text)
 
     assert soon(lambda: now()["memplan_jobs", "queued"] == 0), "jobs of other tests are taken"
@@ -117,13 +120,15 @@ def test_each_event_increments_its_metric() -> None:
     metrics.looked_up("hit")
     metrics.missed_deadline()
     metrics.lost_worker()
-    metrics.finished_job("failed")
     metrics.failed("order", "0123456789ab")
     found = rendered(metrics)
     assert found["memplan_cache_lookups_total", "hit"] == 1
     assert found["memplan_deadline_misses_total",] == 1
     assert found["memplan_workers_lost_total",] == 1
-    assert found["memplan_jobs_finished_total", "failed"] == 1
+    assert found["memplan_jobs_finished_total", "failed"] == 4
+    assert found["memplan_jobs_finished_total", "expired"] == found["memplan_jobs", "running"] == 0
+    assert (found["memplan_oldest_job_seconds",], found["memplan_job_workers",]) == (5.5, 2)
+    assert found["memplan_kept_bytes",] == 70
     assert found["memplan_faults_total", "0123456789ab", "order"] == 1
     assert (found["memplan_jobs", "queued"], found["memplan_workers",]) == (3, 2)
 

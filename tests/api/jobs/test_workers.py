@@ -22,6 +22,7 @@ from memplan.planner.errors import OptionError
 from memplan.planner.model.plan import Plan
 from memplan.planner.verify.verifier import verify
 from tests.support.job_workers import LOOSE, LOOSE_ANSWER, PROBLEM, Pool, ended, job, job_workers, kinds, soon, submit
+from tests.support.made_jobs import states
 from tests.support.postgresql import PostgreSQL, postgresql, why_not
 
 
@@ -67,7 +68,7 @@ def test_one_key_cannot_occupy_all_workers(store: Store) -> None:
         soon(lambda: pool.in_work == 2)
         other = submit(store, key_id="other")
         soon(lambda: pool.in_work == 3)
-        assert (store.jobs.counts(), here.running) == ({"running": 3, "queued": 3}, 3)
+        assert (states(store), here.running) == ({"running": 3, "queued": 3}, 3)
         pool.may_run.set()
         assert all(ended(store, name).attempts == 1 for name in (*flood, other))
     assert pool.most_at_once == 3

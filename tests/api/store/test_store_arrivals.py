@@ -16,7 +16,7 @@ from memplan.api.store.errors import RepeatedKeyError
 from memplan.api.store.job import STATES, new_id
 from memplan.api.store.store import Store
 from memplan.api.store.tables import jobs as jobs_table
-from tests.support.made_jobs import add, claim, listed, new, told
+from tests.support.made_jobs import add, claim, listed, new, states, told
 
 HASH = "sha256:" + 64 * "1"
 
@@ -51,7 +51,7 @@ def test_equal_requests_that_arrive_together_become_one_job(store: Store) -> Non
     with ThreadPoolExecutor(6) as callers:
         asked = [callers.submit(add, store, idempotency_key="k", request_digest="same") for _ in range(30)]
         assert len({one.result() for one in asked}) == 1
-    assert store.jobs.counts() == {"queued": 1}
+    assert states(store) == {"queued": 1}
 
 
 def test_there_is_room_for_so_many(store: Store) -> None:

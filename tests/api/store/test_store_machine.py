@@ -27,7 +27,7 @@ from memplan.api.store.job import ENDED, OPEN, Job, State, WorkAnswer
 from memplan.api.store.store import Store
 from memplan.api.store.tables.leases import MOST_LAPSES
 from tests.support.depth import DEPTH
-from tests.support.made_jobs import BETTER, FOUND, new, told
+from tests.support.made_jobs import BETTER, FOUND, new, states, told
 
 MOST, MOST_OF_KEY = 5, 3
 HOLDERS = st.sampled_from(["here", "there"])
@@ -251,7 +251,7 @@ class Machine(RuleBasedStateMachine):
             assert told(self.store, name) == kept.events
             assert job.last_event == len(kept.events)
             assert self.store.jobs.answer(name) == kept.answer
-        assert self.store.jobs.counts() == Counter(kept.state for kept in self.kept.values())
+        assert states(self.store) == Counter(kept.state for kept in self.kept.values())
         for holder in ("here", "there"):
             asked = {name for name, job in self.running(holder).items() if job.is_cancel_asked}
             assert self.store.leases.cancelled(holder) == asked

@@ -14,7 +14,7 @@ from sqlalchemy import text
 from memplan.api.store import database as database_module
 from memplan.api.store.api_key import Key, digest
 from memplan.api.store.database import FILE, Database
-from memplan.api.store.errors import StoreError
+from memplan.api.store.errors import FullDiskError, StoreError
 from memplan.api.store.store import Store
 from memplan.api.store.stored_plan import StoredPlan
 from memplan.planner.errors import OptionError
@@ -141,9 +141,14 @@ def test_no_other_user_can_read_the_database_or_the_files_beside_it(tmp_path: Pa
 def test_a_disk_without_room_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = Store.open(None, tmp_path)
     store.check()
-    monkeypatch.setattr(database_module, "_LEAST_ROOM", 2**62)
-    with pytest.raises(StoreError, match="database: its disk must have 4611686018427387904 bytes of room, and has"):
+    assert not store.lacks_room
+    monkeypatch.setattr(database_module, "LEAST_ROOM", 2**62)
+    with pytest.raises(FullDiskError, match="its disk must have room for 4611686018427387904 bytes of jobs, and has"):
         store.check()
+    assert store.lacks_room
+    monkeypatch.undo()
+    store.tidy()
+    assert not store.lacks_room
     store.close()
 
 

@@ -1,0 +1,68 @@
+"""The disk of a database file: its room, and a reserve with which jobs can be removed from a full one."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from contextlib import suppress
+from pathlib import Path
+
+from sqlalchemy import Connection
+
+RESERVE = 16 * 2**20
+"""The bytes of the reserve: removing a job writes some pages of every table and index before it frees any."""
+LEAST_ROOM = 4 * 2**20
+"""The least room for jobs in bytes; with less, none is taken. SQLite's log grows by so much before it begins anew."""
+_BLOCK = 2**20
+_APPENDS = os.O_WRONLY | os.O_APPEND | os.O_CREAT
+
+
+class Disk:
+    """The disk of an SQLite file. Its reserve is a file beside it, which is given back where the disk is full."""
+
+    def __init__(self, file: Path) -> None:
+        self._file, self._log = file, file.with_name(f"{file.name}-wal")
+        self._reserve = file.with_name(f"{file.name}-reserve")
+
+    def capacity(self, connection: Connection) -> int:
+        """Return the bytes that the file can still take, in pages of its own that are free and beyond its end."""
+        return self._free + self._free_pages(connection)
+
+    def room(self, connection: Connection) -> int:
+        """Return the bytes that one transaction can add: they are written to the log first, and to the file later."""
+        log = _size(self._log)
+        low, high = sorted((self._free_pages(connection), log))
+        return low + self._free if self._free <= high - low else (low + high + self._free) // 2
+
+    def keep_reserve(self) -> None:
+        """Make the reserve as large as it should be, or as the disk has room for."""
+        with suppress(OSError), os.fdopen(os.open(self._reserve, _APPENDS, 0o600), "ab") as file:
+            while (missing := RESERVE - file.tell()) > 0:
+                file.write(os.urandom(min(missing, _BLOCK)))  # what a file system cannot compress
+                file.flush()
+
+    def give_reserve(self) -> bool:
+        """Remove the reserve; return True if there was one."""
+        with suppress(OSError):
+            self._reserve.unlink()
+            return True
+        return False
+
+    @property
+    def _free(self) -> int:
+        """The free bytes beside the reserve, which may not be there yet."""
+        free = shutil.disk_usage(self._file.parent).free
+        return max(0, free - LEAST_ROOM - max(0, RESERVE - _size(self._reserve)))
+
+    def _free_pages(self, connection: Connection) -> int:
+        pages, size = (
+            connection.exec_driver_sql(f"PRAGMA {name}").scalar() for name in ("freelist_count", "page_size")
+        )
+        return int(pages or 0) * int(size or 0)
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0

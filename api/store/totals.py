@@ -1,0 +1,66 @@
+"""Totals of what is too many rows to be counted each time: the bytes that jobs keep, and the jobs that have ended.
+
+A transaction notes its changes, and they are written at its end, in one order: after that it waits for nothing. Each
+total is the sum of some parts, so that servers that write at once seldom wait for each other.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections import Counter
+from typing import Literal
+
+from sqlalchemy import Connection, func, insert, literal, select
+
+from memplan.api.store import schema
+from memplan.api.store.writing import put
+
+Kind = Literal["bytes", "ended"]
+"""The bytes kept by the jobs of a key, by its id; the jobs that ever ended in a state, by its name."""
+_PARTS = 16
+_NOTED = "memplan_noted"
+_ROWS = schema.totals.c
+
+
+def begin(connection: Connection) -> None:
+    """Forget what a transaction noted that was undone."""
+    connection.info[_NOTED] = Counter()
+
+
+def note(connection: Connection, kind: Kind, name: str | None, change: int) -> None:
+    """Change a total at the end of this transaction; the name of callers without a key is None."""
+    connection.info[_NOTED][kind, name or ""] += change
+
+
+def settle(connection: Connection) -> None:
+    """Write the changes that this transaction noted."""
+    part = 0 if connection.dialect.name == "sqlite" else secrets.randbelow(_PARTS)
+    for (kind, name), change in sorted(connection.info.pop(_NOTED).items()):
+        if change:
+            row = {"kind": kind, "name": name, "part": part, "value": change}
+            put(connection, schema.totals, row, lambda added: {"value": _ROWS.value + added.value})
+
+
+def total(connection: Connection, kind: Kind, name: str | None) -> int:
+    """Return a total, with the changes that this transaction noted."""
+    return totals(connection, kind, name or "").get(name or "", 0)
+
+
+def totals(connection: Connection, kind: Kind, name: str | None = None) -> dict[str, int]:
+    """Return all totals of a kind, or the one of a name, the largest first, with the changes of this transaction."""
+    wanted = select(_ROWS.name, func.sum(_ROWS.value)).where(_ROWS.kind == kind).group_by(_ROWS.name)
+    wanted = wanted if name is None else wanted.where(_ROWS.name == name)
+    found = Counter({key: int(value) for key, value in connection.execute(wanted)})
+    for (its_kind, its_name), change in connection.info.get(_NOTED, {}).items():
+        if its_kind == kind and name in (None, its_name):
+            found[its_name] += change
+    return dict(found.most_common())
+
+
+def recount(connection: Connection) -> None:
+    """Add up the bytes that jobs keep where there is no total of them, since the table was dropped or emptied."""
+    if connection.execute(select(_ROWS.name).where(_ROWS.kind == "bytes").limit(1)).first() is None:
+        jobs = schema.jobs.c
+        kept = select(literal("bytes"), func.coalesce(jobs.key_id, ""), literal(0), func.sum(jobs.bytes))
+        names = ["kind", "name", "part", "value"]
+        connection.execute(insert(schema.totals).from_select(names, kept.group_by(jobs.key_id)))

@@ -1,0 +1,352 @@
+"""What jobs keep: counted, limited for each key and for all, and given up where room is short; on both databases."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
+from random import Random
+
+import pytest
+from sqlalchemy import text, update
+
+from memplan.api.refusals import FullError
+from memplan.api.store import schema
+from memplan.api.store.errors import FullDiskError, StoreError
+from memplan.api.store.job import WorkAnswer
+from memplan.api.store.store import Store
+from memplan.api.store.tables import jobs as jobs_table
+from memplan.api.store.tables.jobs import _ROW_BYTES
+from memplan.api.store.tables.leases import Leases
+from tests.support.full_disk import fill, small_disk
+from tests.support.made_jobs import PLAN, add, claim, listed, new, state
+from tests.support.postgresql import postgresql, why_not
+
+NOISE = Random(1)
+MEGABYTE = 2**20
+
+
+def noise(n_bytes: int) -> bytes:
+    """Return bytes that cannot be compressed."""
+    return NOISE.randbytes(n_bytes)
+
+
+def counted(store: Store) -> dict[str, int]:
+    """Return the totals of bytes that are not 0, by key."""
+    asked = "SELECT name, sum(value) AS n FROM totals WHERE kind = 'bytes' GROUP BY name"
+    with store._database.reading() as connection:
+        return {row.name: int(row.n) for row in connection.execute(text(asked)) if row.n}
+
+
+def kept(store: Store) -> dict[str, int]:
+    """Return what is there of jobs by key, as their rows have it: an answer counts from the end of the job."""
+    found = Counter[str]()
+    asked = """SELECT coalesce(j.key_id, '') AS key, j.finished_at, coalesce(length(s.body), 0) AS body,
+        coalesce(length(a.content), 0) AS answer FROM jobs j
+        LEFT JOIN submissions s ON s.job_id = j.id LEFT JOIN answers a ON a.job_id = j.id"""
+    with store._database.reading() as connection:
+        for row in connection.execute(text(asked)):
+            found[row.key] += _ROW_BYTES + row.body + (row.answer if row.finished_at is not None else 0)
+    return dict(found)
+
+
+def end(store: Store, answer: bytes = b"") -> str:
+    """Claim the next job and end it."""
+    claimed = claim(store)
+    assert store.leases.finish(claimed, "succeeded", WorkAnswer(answer, "feasible") if answer else None)
+    return claimed.id
+
+
+def submitted(store: Store, n_bytes: int, key_id: str | None = None, *, cancels: bool = False) -> int:
+    """Submit jobs until one is refused, or up to a hundred, which may be cancelled at once; return their number."""
+    for count in range(100):
+        try:
+            job = store.jobs.add(new(key_id=key_id, body=noise(n_bytes)), 10**6)
+        except FullError:
+            return count
+        if cancels:
+            store.jobs.ask_to_cancel(job.id)
+    return 100
+
+
+def has_request(store: Store, job_id: str) -> bool:
+    return store.jobs.request(job_id) is not None
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_totals_are_those_of_the_rows_whatever_happens_to_jobs(seed: int, store: Store) -> None:
+    drawn = Random(seed)
+    open_, claimed = set[str](), []
+    ended = Counter[str]()
+    for k in range(40):
+        what = drawn.choice(["add", "add", "claim", "report", "finish", "cancel", "forget", "release", "expire"])
+        if what == "add":
+            late = time.time() - 5.0 if drawn.random() < 0.2 else None
+            key = drawn.choice([None, "a", "b"])
+            open_.add(add(store, key_id=key, body=noise(drawn.randint(0, 5000)), deadline_at=late))
+        elif what == "claim":
+            claimed += store.leases.claim("here", 1, 99, drawn.choice([60.0, -1.0]))
+        elif what in ("report", "finish", "release") and claimed:
+            job = drawn.choice(claimed)
+            answer = WorkAnswer(noise(drawn.randint(1, 3000)), "feasible", facts={}) if drawn.random() < 0.7 else None
+            if what == "report":
+                store.leases.report(job, [], answer)
+            elif what == "finish":
+                store.leases.finish(job, "failed", answer)
+            else:
+                store.leases.release(job, "its worker stopped", answer)
+        elif what == "cancel" and open_:
+            store.jobs.ask_to_cancel(drawn.choice(sorted(open_)))
+        elif what == "forget" and open_:
+            store.jobs.forget(drawn.choice(sorted(open_)))
+        elif what == "expire":
+            store.leases.tend()
+        assert k % 4 or counted(store) == {key: n for key, n in kept(store).items() if n}
+    for job in listed(store, limit=1000):
+        if job.finished_at is not None:
+            ended[job.state] += 1
+    assert all(store.jobs.counts().ended.get(name, 0) >= n for name, n in ended.items())
+    store.leases.remove_ended(time.time() + 1)
+    assert counted(store) == {key: n for key, n in kept(store).items() if n}
+
+
+def test_a_transaction_that_fails_counts_nothing(store: Store) -> None:
+    add(store, key_id="a")
+    before = counted(store)
+    for _ in range(3):
+        with pytest.raises(FullError):
+            add(store, most=1, key_id="a")
+    assert counted(store) == before == kept(store)
+
+
+def test_a_key_at_its_quota_is_refused_with_what_it_can_forget_and_others_are_not(store: Store) -> None:
+    def submit(key: str) -> str:
+        job = new(key_id=key, body=noise(30_000))
+        return store.jobs.add(job, 100, None, MEGABYTE, 100_000).id
+
+    names = [submit("a") for _ in range(3)]
+    ended = end(store, noise(100))
+    with pytest.raises(FullError, match="jobs: at most 100000 bytes of requests and answers of this key") as refused:
+        submit("a")
+    assert refused.value.status == 429
+    assert refused.value.headers == {"Retry-After": "60"}
+    (way,) = refused.value.ways
+    assert way.startswith("DELETE /v1/jobs/ID?forget=true removes a job that has ended")
+    assert (ended in way, [name in way for name in names if name != ended]) == (True, [False, False])
+    submit("b")
+    assert all(has_request(store, name) for name in names), "nothing was dropped for a job that was refused"
+    assert store.jobs.forget(ended)
+    submit("a")
+
+
+def test_a_key_without_a_quota_may_keep_a_quarter_of_all_and_callers_without_a_key_all(store: Store) -> None:
+    most = 400_000
+    for key, fits in (("a", 3), (None, 9)):
+        for _ in range(fits):
+            store.jobs.add(new(key_id=key, body=noise(30_000)), 100, None, most)
+        with pytest.raises(FullError, match=f"at most {most if key is None else most // 4} bytes"):
+            store.jobs.add(new(key_id=key, body=noise(30_000)), 100, None, most)
+
+
+def test_a_request_of_an_old_job_gives_way_to_a_new_one_of_its_key(store: Store) -> None:
+    def submit() -> str:
+        return store.jobs.add(new(key_id="a", body=noise(30_000)), 100, None, MEGABYTE, 100_000).id
+
+    old, young = submit(), submit()
+    for _ in range(2):
+        end(store, b"answer")
+    with store._database.writing() as connection:
+        aged = update(schema.jobs).where(schema.jobs.c.id == old).values(finished_at=time.time() - 4000.0)
+        connection.execute(aged)
+    submit()
+    submit()
+    assert (has_request(store, old), store.jobs.answer(old), state(store, old)) == (False, b"answer", "succeeded")
+    assert has_request(store, young)
+    assert counted(store) == kept(store)
+
+
+def test_where_all_keep_too_much_requests_of_the_key_with_most_give_way(store: Store) -> None:
+    def submit(key: str, n_bytes: int) -> str:
+        return store.jobs.add(new(key_id=key, body=noise(n_bytes)), 100, None, 200_000, 200_000).id
+
+    small = submit("small", 10_000)
+    end(store)
+    large = [submit("large", n) for n in (30_000, 60_000)]
+    for _ in large:
+        end(store, b"answer")
+    waiting = submit("large", 50_000)
+    submit("another", 60_000)
+    assert has_request(store, small)
+    assert [has_request(store, name) for name in large] == [True, False], "the largest goes first"
+    assert has_request(store, waiting)
+    assert counted(store) == kept(store)
+    submit("another", 30_000)
+    submit("another", 30_000)
+    with pytest.raises(FullError, match="at most 200000 bytes of requests and answers of all may be kept"):
+        submit("another", 90_000)
+    assert has_request(store, waiting)
+
+
+@pytest.mark.parametrize("what", ["jobs", "bytes"])
+def test_of_simultaneous_submissions_to_two_servers_a_quota_lets_in_so_many(
+    what: str, url: str, tmp_path: Path
+) -> None:
+    with closing(Store.open(url, tmp_path)) as one, closing(Store.open(url, tmp_path)) as two:
+        quota = (3, 2**40, None) if what == "jobs" else (None, 2**40, 3 * (_ROW_BYTES + 10_100))
+
+        def submit(k: int) -> bool:
+            job = new(key_id="a", body=noise(10_000))
+            try:
+                (one, two)[k % 2].jobs.add(job, 1000, *quota)
+            except FullError:
+                return False
+            return True
+
+        with ThreadPoolExecutor(16) as callers:
+            assert sum(callers.map(submit, range(40))) == 3
+
+
+def test_totals_that_were_removed_are_added_up_by_the_next_start(store: Store, url_of: Callable[[], str]) -> None:
+    for key in ("a", "a", None):
+        add(store, key_id=key, body=noise(1000))
+    before = counted(store)
+    with store._database.writing() as connection:
+        connection.execute(text("DROP TABLE totals"))
+    with closing(Store.open(url_of(), Path("unused"))) as again:
+        assert counted(again) == before == kept(again)
+
+
+@pytest.fixture
+def url_of(store: Store) -> Callable[[], str]:
+    return lambda: store._database.engine.url.render_as_string(hide_password=False)
+
+
+def test_counts_for_metrics_are_of_open_jobs_and_of_ends_and_are_kept_for_a_while(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = add(store)
+    add(store)
+    found = store.jobs.counts()
+    assert (found.open, found.ended, found.workers) == ({"queued": 2}, {}, 0)
+    job = store.jobs.find(first)
+    assert job is not None
+    assert 0.0 <= found.oldest_s <= time.time() - job.created_at + 1.0
+    end(store, b"answer")
+    store.leases.see("here")
+    assert store.jobs.counts() is found
+    monkeypatch.setattr(jobs_table, "_COUNTED_S", -1.0)
+    assert store.jobs.forget(first)
+    now = store.jobs.counts()
+    assert (now.open, now.ended, now.workers) == ({"queued": 1}, {"succeeded": 1}, 1)
+    assert sum(counted(store).values()) == now.kept_bytes
+
+
+def test_a_worker_that_was_not_seen_for_a_while_is_not_there(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jobs_table, "_COUNTED_S", -1.0)
+    for holder in ("a", "b", "a"):
+        store.leases.see(holder)
+    assert store.jobs.counts().workers == 2
+    with store._database.writing() as connection:
+        connection.execute(text("UPDATE workers SET seen_at = seen_at - 100 WHERE holder = 'a'"))
+    assert store.jobs.counts().workers == 1
+    with store._database.writing() as connection:
+        connection.execute(text("UPDATE workers SET seen_at = seen_at - 10000 WHERE holder = 'a'"))
+    store.leases.see("b")
+    with store._database.reading() as connection:
+        assert connection.execute(text("SELECT holder FROM workers")).scalars().all() == ["b"]
+
+
+def test_a_key_that_fills_a_small_disk_is_refused_and_others_submit(tmp_path: Path) -> None:
+    with small_disk(tmp_path / "disk", 100) as disk, closing(Store.open(None, disk)) as store:
+        store.tidy()
+        assert 3 <= submitted(store, 4 * MEGABYTE, "a", cancels=True) <= 6
+        assert store.jobs.add(new(key_id="b", body=noise(4 * MEGABYTE)), 10**6).key_id == "b"
+        store.check()
+
+
+def test_callers_without_a_key_fill_a_small_disk_only_with_jobs_that_wait(tmp_path: Path) -> None:
+    with small_disk(tmp_path / "disk", 100) as disk, closing(Store.open(None, disk)) as store:
+        store.tidy()
+        assert submitted(store, 4 * MEGABYTE, cancels=True) == 100  # many more than have room at a time
+        assert 5 <= submitted(store, 4 * MEGABYTE) <= 20
+        store.check()
+        assert counted(store) == kept(store)
+
+
+def test_jobs_are_removed_from_a_disk_without_a_free_byte(tmp_path: Path) -> None:
+    with small_disk(tmp_path / "disk", 100) as disk:
+        with closing(Store.open(None, disk)) as store:
+            store.tidy()
+            names = [store.jobs.add(new(body=noise(2 * MEGABYTE)), 10**6).id for _ in range(8)]
+            waits = names.pop()
+            for _ in names:
+                end(store)
+            filled = fill(disk)
+            for name in names[:3]:
+                assert store.jobs.forget(name)
+            store.jobs._database.disk = None  # as one whose disk is filled between the look and the write
+            with pytest.raises(FullDiskError):
+                store.jobs.add(new(body=noise(40 * MEGABYTE)), 10**6)
+        with closing(Store.open(None, disk)) as store:  # after a restart there is no log that has room
+            assert store.jobs.forget(names[3])
+            cancelled = store.jobs.ask_to_cancel(waits)
+            assert cancelled is not None
+            assert cancelled.state == "cancelled"
+            assert store.leases.remove_ended(time.time() + 1) == 4
+            assert counted(store) == kept(store) == {}
+            filled.unlink()
+            store.tidy()
+            store.check()
+            add(store)
+
+
+def test_a_full_disk_of_postgresql_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if (reason := why_not()) is not None:
+        pytest.skip(reason)
+    with small_disk(tmp_path / "disk", 250) as disk:
+        monkeypatch.setattr(tempfile, "tempdir", str(disk))
+        with postgresql() as server, closing(Store.open(server.url(), tmp_path)) as store:
+            store.check()
+            name = add(store)
+            filled = fill(disk)
+            with pytest.raises(FullDiskError, match="database: could not extend file"):
+                store.check()
+            assert store.lacks_room
+            with pytest.raises(StoreError):
+                add(store, body=noise(40 * MEGABYTE))
+            filled.unlink()
+            store.check()
+            assert not store.lacks_room
+            assert claim(store).id == name
+
+
+def test_a_backup_of_postgresql_does_not_keep_a_check_waiting(
+    postgres: object, another_url: str, tmp_path: Path
+) -> None:
+    with closing(Store.open(another_url, tmp_path)) as store:
+        with store._database.engine.begin() as backup:
+            backup.exec_driver_sql("LOCK TABLE probes IN ACCESS SHARE MODE")
+            store.check()
+        store.check()
+
+
+def test_leases_end_jobs_beside_a_total_without_a_deadlock(store: Store) -> None:
+    """Ends, removals and submissions of one key come at once."""
+    for _ in range(30):
+        add(store, key_id="a")
+    jobs = store.leases.claim("here", 30, 99, -1.0)
+    leases = Leases(store._database)
+
+    def one(k: int) -> None:
+        leases.finish(jobs[k], "succeeded", PLAN)
+        leases.tend()
+        add(store, key_id="a")
+        leases.remove_ended(time.time() + 1)
+
+    with ThreadPoolExecutor(6) as threads:
+        list(threads.map(one, range(30)))
+    assert counted(store) == kept(store)

@@ -1,0 +1,44 @@
+"""Temporary folders of processes that were killed are removed by the next one, and those of others are not."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from memplan.solvers.processes.folders import own_folder, remove_left
+
+_MAKES = """
+import sys, time
+from memplan.solvers.processes.folders import own_folder
+with own_folder() as name:
+    open(f"{name}/content", "w").close()
+    print(name, flush=True)
+    time.sleep(600)
+"""
+
+
+def test_a_folder_of_a_killed_process_is_removed_by_the_next(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    environment = os.environ | {"TMPDIR": str(tmp_path)}
+    with subprocess.Popen([sys.executable, "-c", _MAKES], stdout=subprocess.PIPE, env=environment, text=True) as maker:
+        assert maker.stdout is not None
+        left = Path(maker.stdout.readline().strip())
+        remove_left()
+        assert (left / "content").exists(), "its process is there"
+        maker.send_signal(signal.SIGKILL)
+    others = [tmp_path / name for name in ("memplan-x", "memplan-99999999999999999999-x", "other-1-x", "memplan--1-x")]
+    for folder in others:
+        folder.mkdir()
+    link, file = tmp_path / f"memplan-{maker.pid}-link", tmp_path / f"memplan-{maker.pid}-file"
+    link.symlink_to(others[0])
+    file.touch()
+    with own_folder() as mine:
+        remove_left()
+        assert not left.exists()
+        assert all(path.exists() for path in (*others, link, file, Path(mine)))

@@ -1,0 +1,35 @@
+"""A disk that is small, and can be filled to its last byte: a file system in memory, which root can mount."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pytest
+
+
+@contextmanager
+def small_disk(folder: Path, megabytes: int) -> Iterator[Path]:
+    """Mount a disk of so many megabytes at a new folder until the block ends; skip the test where none can be."""
+    folder.mkdir()
+    asked = ["mount", "-t", "tmpfs", "-o", f"size={megabytes}m,mode=1777", "tmpfs", str(folder)]
+    if shutil.which("mount") is None or subprocess.run(asked, check=False, capture_output=True).returncode != 0:
+        pytest.skip("a small disk cannot be mounted here, which takes the rights of root")
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
+def fill(folder: Path) -> Path:
+    """Write a file until the disk of a folder has not a byte left."""
+    path = folder / "filled"
+    with suppress(OSError), os.fdopen(os.open(path, os.O_CREAT | os.O_WRONLY), "wb", buffering=0) as file:
+        while True:
+            file.write(b"x" * 4096)
+    assert shutil.disk_usage(folder).free == 0
+    return path
