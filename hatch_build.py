@@ -19,7 +19,17 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 ROOT = Path(__file__).parent
 _CORE = ROOT / "memplan" / "solvers" / "core"
 _COMPILER = "ziglang>=0.13"
-"""Compiles where the machine has no compiler of C++."""
+"""Compiles where the machine has no compiler of C++, and for other machines."""
+TARGETS = {
+    "x86_64-linux-gnu.2.17": "manylinux_2_17_x86_64",
+    "aarch64-linux-gnu.2.17": "manylinux_2_17_aarch64",
+    "x86_64-linux-musl": "musllinux_1_2_x86_64",
+    "aarch64-linux-musl": "musllinux_1_2_aarch64",
+    "x86_64-macos.11.0": "macosx_11_0_x86_64",
+    "aarch64-macos.11.0": "macosx_11_0_arm64",
+    "x86_64-windows-gnu": "win_amd64",
+}
+"""What a wheel can be built for where MEMPLAN_TARGET names it, in the words of zig, and its platform's tag."""
 
 
 class CoreBuildHook(BuildHookInterface):  # type: ignore[type-arg]
@@ -41,6 +51,7 @@ class CoreBuildHook(BuildHookInterface):  # type: ignore[type-arg]
             needed = [Path(__file__), *(file for file in _CORE.iterdir() if file.is_file())]
             build_data["force_include"] |= {str(file): str(file.relative_to(ROOT)) for file in needed}
             return
+        build_data["tag"] = f"py3-none-{_platform()}"
         compiling = self._compiling()
         package = ROOT / "memplan"
         subprocess.run([sys.executable, str(_CORE / "build.py"), str(package)], check=True)
@@ -50,11 +61,10 @@ class CoreBuildHook(BuildHookInterface):  # type: ignore[type-arg]
             build_data["force_include"] |= {str(file): str(package.name / file.relative_to(package)) for file in made}
             build_data["force_include"] |= {
                 str(file): str("memplan" / file.relative_to(self.root))
-                for file in Path(self.root, "examples").glob("**/*")
+                for file in sorted(Path(self.root, "examples").glob("**/*"))
                 if file.is_file() and not {"problems", "__pycache__"}.intersection(file.parts)
             }
         build_data["pure_python"] = False
-        build_data["tag"] = f"py3-none-{_platform()}"
 
 
 def version() -> str:
@@ -81,6 +91,10 @@ def _make_links(package: Path) -> None:
 
 def _platform() -> str:
     """Return the platform's tag: libraries that link to libc's oldest functions alone run on any glibc since 2.17."""
+    if target := os.environ.get("MEMPLAN_TARGET"):
+        if target not in TARGETS:
+            raise ValueError(f"MEMPLAN_TARGET: must be one of {', '.join(TARGETS)}, got {target}")
+        return TARGETS[target]
     if sys.platform == "linux" and platform.libc_ver()[0] == "glibc":
         return f"manylinux_2_17_{platform.machine()}"
     return sysconfig.get_platform().replace("-", "_").replace(".", "_")

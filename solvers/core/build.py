@@ -17,7 +17,13 @@ from importlib.util import find_spec
 from pathlib import Path
 
 HERE = Path(__file__).parent
-SUFFIX = {"win32": ".dll", "darwin": ".dylib"}.get(sys.platform, ".so")
+TARGET = os.environ.get("MEMPLAN_TARGET", "")
+"""What zig compiles for in place of this machine, such as `aarch64-linux-gnu.2.17`, where a wheel of it is built."""
+SYSTEM = next(
+    (name for word, name in {"windows": "win32", "macos": "darwin", "linux": "linux"}.items() if word in TARGET),
+    sys.platform,
+)
+SUFFIX = {"win32": ".dll", "darwin": ".dylib"}.get(SYSTEM, ".so")
 FLAGS = (
     *("-std=c++20", "-O2", "-g0", "-ffp-contract=off", "-fno-math-errno", "-fno-exceptions", "-fno-rtti"),
     *("-fno-unwind-tables", "-fno-asynchronous-unwind-tables"),
@@ -43,7 +49,7 @@ def digest_of(folder: Path, flags: Sequence[str] = FLAGS) -> str:
     """Return a digest of everything that a folder's library is made from."""
     sources = {path for place in (HERE, folder) for kind in _SOURCES for path in place.glob(kind)}
     content = [path.read_bytes() for path in (Path(__file__), *sorted(sources))]
-    return hashlib.sha256(b"\0".join([*content, " ".join((sys.platform, *flags)).encode()])).hexdigest()
+    return hashlib.sha256(b"\0".join([*content, " ".join((SYSTEM, *flags)).encode()])).hexdigest()
 
 
 def is_built(folder: Path, flags: Sequence[str] = FLAGS) -> bool:
@@ -76,7 +82,7 @@ def _compiled(compiler: Sequence[str], flags: Sequence[str], source: Path) -> Pa
     import subprocess
 
     made = source.parent / "built" / "objects" / f"{source.stem}.o"
-    shared = "-DMEMPLAN_SHARED" if sys.platform == "win32" else "-fPIC"
+    shared = "-DMEMPLAN_SHARED" if SYSTEM == "win32" else "-fPIC"
     command = [*compiler, *flags, shared, "-fvisibility=hidden", f"-I{HERE}", "-c", str(source)]
     read, key = made.with_suffix(".d"), made.with_suffix(".txt")
     if not (made.exists() and key.exists() and key.read_text() == _key(command, read)):
@@ -103,12 +109,12 @@ def _link(compiler: Sequence[str], flags: Sequence[str], objects: Sequence[Path]
     import subprocess
 
     # The driver of C: nothing of the library of C++ is left to link, and so none has to be there.
-    linker = [*compiler[:-1], "cc"] if compiler[-1] == "c++" and "ziglang" in compiler else compiler
-    alone = ["-nodefaultlibs", "-lc", "-lgcc"] if linker is compiler and sys.platform == "linux" else []
+    linker = ["cc" if word == "c++" else word for word in compiler] if "ziglang" in compiler else compiler
+    alone = ["-nodefaultlibs", "-lc", "-lgcc"] if linker is compiler and SYSTEM == "linux" else []
     sanitizers = [flag for flag in flags if flag.startswith("-fsanitize")]
     made = library.parent / "objects" / library.name
     command = [*linker, *sanitizers, "-shared", "-o", str(made), *map(str, objects)]
-    stripped = [] if sanitizers or sys.platform == "darwin" else ["-s"]
+    stripped = [] if sanitizers or SYSTEM == "darwin" else ["-s"]
     subprocess.run([*command, *stripped, *([] if sanitizers else alone)], check=True)
     made.replace(library)
 
@@ -118,15 +124,19 @@ def compiler_command() -> list[str]:
     if installed := installed_compiler():
         return installed
     if find_spec("ziglang") is not None:
-        return [sys.executable, "-m", "ziglang", "c++"]
+        return [sys.executable, "-m", "ziglang", "c++", *(("-target", TARGET) if TARGET else ())]
+    if TARGET:
+        raise RuntimeError(f"MEMPLAN_TARGET: {TARGET} needs zig: pip install ziglang")
     raise RuntimeError("no compiler of C++20: install g++ or clang++, or `pip install ziglang`, or name one in CXX")
 
 
 def installed_compiler() -> list[str] | None:
-    """Return the compiler command in CXX, or that of an installed compiler; None if there is none."""
+    """Return the compiler command in CXX, or that of an installed compiler; None if there is none, or for a target."""
     import shlex
     import shutil
 
+    if TARGET:
+        return None
     if compiler := os.environ.get("CXX"):
         return shlex.split(compiler)
     places = (shutil.which(name) for name in ("c++", "g++", "clang++"))
