@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 import subprocess
 import sys
 import sysconfig
@@ -15,6 +16,7 @@ from typing import Any
 os.environ.pop("PIP_BUILD_TRACKER", None)  # under it, hatchling has no metadata without a build, and so compiles twice
 from hatchling.build import *  # noqa: F403
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+from hatchling.metadata.plugin.interface import MetadataHookInterface
 
 ROOT = Path(__file__).parent
 _CORE = ROOT / "memplan" / "solvers" / "core"
@@ -65,6 +67,17 @@ class CoreBuildHook(BuildHookInterface):  # type: ignore[type-arg]
                 if file.is_file() and not {"problems", "__pycache__"}.intersection(file.parts)
             }
         build_data["pure_python"] = False
+
+
+class ReadmeHook(MetadataHookInterface):
+    """Take README as an index shows it: links to files lead to those of the version."""
+
+    def update(self, metadata: dict[str, Any]) -> None:
+        """Add the text to the metadata."""
+        home = f"{metadata['urls']['Source']}/blob/v{version()}/"
+        text = Path(self.root, "README.md").read_text(encoding="utf-8")
+        linked = re.sub(r"\]\((?![a-z]+:|#)([^)\s]+)\)", rf"]({home}\1)", text)
+        metadata["readme"] = {"content-type": "text/markdown", "text": linked.replace(".svg)", ".svg?raw=true)")}
 
 
 def version() -> str:

@@ -1,7 +1,7 @@
-"""Compile the core and what questions and distributions add to it: `python -m memplan.solvers.core.build [PACKAGE]`.
+"""Compile the core and what extensions add to it: `python -m memplan.solvers.core.build [PACKAGE]`.
 
 Each folder `core` with C++ in it becomes one shared library, in its own folder `built`, and each source an object in
-`built/objects`; what has not changed stays. Without PACKAGE these are memplan and the distributions of its checkout.
+`built/objects`; what has not changed stays. Without PACKAGE these are the folders of memplan.
 They need no more than the C library, so any compiler of C++20 makes them for every Python: where there is none, the one
 of the package `ziglang` does. It needs the standard library alone, since it runs before anything is installed.
 """

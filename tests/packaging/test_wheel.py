@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import re
 import shlex
 import shutil
 import subprocess
 import sys
+import sysconfig
 import tarfile
+import venv
 import zipfile
 from collections.abc import Iterator, Set
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
 
 from memplan.planner import __version__
+from memplan.planner.errors.extras import install_line
 from memplan.solvers.core.build import SUFFIX, compiler_command, folders, library_of
 from tests.support.compile_once import ONCE
 
@@ -102,6 +109,17 @@ def test_the_wheel_holds_one_package_and_the_command(wheel: Path) -> None:
     assert b"memplan = memplan.api.cli.main:main" in names[f"{ABOUT}/entry_points.txt"]
 
 
+def test_an_index_takes_the_metadata_and_its_links_leave_its_page(wheel: Path) -> None:
+    about = content(wheel)[f"{ABOUT}/METADATA"].decode()
+    assert " @ " not in about.partition("\n\n")[0]
+    home = re.findall(r"^Project-URL: Source, (\S+)$", about, re.MULTILINE)[0]
+    links = re.findall(r"\]\(([^)\s]+)\)", about)
+    assert len(links) > 20
+    for link in links:
+        assert link.startswith(f"{home}/blob/v{__version__}/")
+        assert (ROOT / re.split("[#?]", link.removeprefix(f"{home}/blob/v{__version__}/"))[0]).exists()
+
+
 @pytest.mark.skipif(not (ROOT / ".git").exists(), reason="this is no checkout")
 def test_the_wheel_contains_exactly_the_files_in_version_control(wheel: Path) -> None:
     made = {
@@ -140,18 +158,79 @@ def test_a_source_archive_contains_files_instead_of_links_and_builds_the_same_wh
     assert content(again) == content(wheel)
 
 
-def test_an_installed_wheel_is_one_folder_that_works_anywhere(wheel: Path, tmp_path: Path) -> None:
-    target = tmp_path / "installed"
-    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--target", str(target)]
-    subprocess.run([*pip, str(wheel)], check=True, capture_output=True)
-    assert {path.name for path in target.iterdir()} - {"bin"} == {"memplan", ABOUT}
-    program = (
-        f"import sys; sys.path.insert(0, {str(target)!r}); import memplan\n"
-        "plan = memplan.solve(memplan.Problem(buffers=[memplan.Buffer(id='a', size=4, start=0, end=1)]))\n"
-        "print(memplan.__file__, plan.peak)"
-    )
-    found = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, check=True, capture_output=True, text=True)
-    assert found.stdout == f"{target / 'memplan' / '__init__.py'} 4\n"
+@pytest.fixture(scope="module")
+def environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An environment that was empty, with the wheel from an index, and what is installed here of others."""
+    place = tmp_path_factory.mktemp("environment")
+    venv.create(place)
+    index = place / "index" / "memplan"
+    index.mkdir(parents=True)
+    shutil.copy(wheel, index)
+    # A list of a folder's files is a page of an index.
+    served = ThreadingHTTPServer(("127.0.0.1", 0), partial(SimpleHTTPRequestHandler, directory=str(index.parent)))
+    Thread(target=served.serve_forever, daemon=True).start()
+    pip(place, "--no-deps", "--index-url", f"http://127.0.0.1:{served.server_port}", f"memplan=={__version__}")
+    served.shutdown()
+    served.server_close()
+    site = site_of(place)
+    assert {path.name for path in site.iterdir()} == {"memplan", ABOUT}
+    (site / "beside.pth").write_text(sysconfig.get_path("purelib"), encoding="utf-8")
+    return place
+
+
+def site_of(environment: Path) -> Path:
+    """Return where packages of an environment are."""
+    return Path(sysconfig.get_path("purelib", vars={"base": str(environment), "platbase": str(environment)}))
+
+
+def pip(environment: Path, *arguments: str) -> None:
+    """Install into an environment, by nothing but what is said here."""
+    command = [sys.executable, "-m", "pip", "--isolated", "--python", str(python_of(environment)), "install"]
+    settings = {name: value for name, value in alone().items() if not name.startswith("PIP_")}
+    done = subprocess.run([*command, "-q", *arguments], env=settings, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def python_of(environment: Path) -> Path:
+    return environment / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
+
+
+def alone() -> dict[str, str]:
+    """Return the environment's variables without those by which Python finds the checkout."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+
+
+def test_the_commands_and_the_python_of_the_first_pages_run_from_an_installed_wheel(
+    environment: Path, tmp_path: Path
+) -> None:
+    # What these pages print of answers is compared elsewhere.
+    for page in ("README.md", "docs/getting-started.md"):
+        text = (ROOT / page).read_text(encoding="utf-8")
+        for language, block in re.findall(r"^```(\w*)\n(.*?)^```$", text, re.DOTALL | re.MULTILINE):
+            if language == "python":
+                run(environment, tmp_path, [str(python_of(environment)), "-c", block])
+            for shown in re.findall(r"^\$ cat (\S+)\n((?:[^$\n].*\n)+)", block, re.MULTILINE):
+                (tmp_path / shown[0]).write_text(shown[1], encoding="utf-8")
+            for line in re.findall(r"^(?:\$ )?(memplan .*)$", block, re.MULTILINE):
+                name, *arguments = shlex.split(line, comments=True)
+                run(environment, tmp_path, [str(python_of(environment).with_name(name)), *arguments])
+    assert {"plan.svg", "plan.json", "arena.c", "arena.h", "examples"} <= {path.name for path in tmp_path.iterdir()}
+
+
+def run(environment: Path, folder: Path, command: list[str]) -> None:
+    """Run a line of a page, which may say that nothing fits, and may not fail."""
+    done = subprocess.run(command, cwd=folder, env=alone(), capture_output=True, text=True, check=False, timeout=200)
+    assert done.returncode == 0 or "infeasible" in done.stdout, (command, done.stdout, done.stderr)
+
+
+def test_an_installed_wheel_is_imported_from_its_folder_and_takes_its_extras_from_what_is_there(
+    environment: Path, tmp_path: Path
+) -> None:
+    command = [str(python_of(environment)), "-c", "import memplan; print(memplan.__file__)"]
+    found = subprocess.run(command, cwd=tmp_path, env=alone(), check=True, capture_output=True, text=True).stdout
+    assert Path(found.strip()) == site_of(environment) / "memplan" / "__init__.py"
+    # The line that a command prints where it lacks a package: memplan is there, and so no index is asked for it.
+    pip(environment, "--no-index", *(shlex.split(install_line("sqlalchemy"))[2:]), "memplan[engines,onnx]")
 
 
 def left_out(folder: str, _: list[str]) -> set[str]:

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 import memplan
-from memplan.planner.errors.extras import is_installed
 from tests.support import tvm_problems as tvm
 from tests.support.dump_files import graph, node
 from tests.support.oracle import best_score
@@ -274,7 +273,7 @@ def test_s0_18_solvers_and_other_planners_are_listed_with_their_features(http: H
     planners = {row["name"] for row in solvers if row["name"].startswith("reference:")}
     of_tvm = {name for name in planners if "tvm" in name}
     assert len(of_tvm) >= 5
-    assert len(planners) >= (21 if is_installed("memplan.extensions.systems") else 10)
+    assert len(planners) >= 21
     assert len([row for row in solvers if not row["name"].startswith("reference:")]) >= 12
     assert all(row["can"] for row in solvers)
 

@@ -7,7 +7,6 @@ import platform
 import sys
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
-from importlib.util import find_spec
 from pathlib import Path
 
 import click
@@ -49,11 +48,7 @@ def report() -> Iterator[str]:
     machine = f"{sys.platform}-{platform.machine()}"
     yield f"Python {platform.python_version()}, {machine}, {os.cpu_count()} cores, {sys.executable}"
     yield "compiled:"
-    named = dict.fromkeys(package for packages in PACKAGES.values() for package in packages)
-    own = [package for package in named if package.startswith("memplan_")]
-    places = (Path(spec.origin).parent for spec in map(find_spec, own) if spec and spec.origin)
-    for place in (HERE.parents[1], *places):
-        yield from (f"  {library_of(folder).stem}: {_code(folder)}" for folder in folders(place))
+    yield from (f"  {library_of(folder).stem}: {_code(folder)}" for folder in folders(HERE.parents[1]))
     yield "installed:"
     for extra, packages in PACKAGES.items():
         yield f"  {extra}: {', '.join(map(_version, packages))}"

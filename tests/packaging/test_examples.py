@@ -1,0 +1,67 @@
+"""The numbered examples: short, and each does what it says in a process of its own, as its reader runs it."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.server import Running
+
+ROOT = Path(__file__).parents[2]
+FOLDER = ROOT / "examples"
+EXAMPLES = sorted(FOLDER.glob("example_*.py"))
+MOST_LINES = 40
+
+
+def ran(number: int, *arguments: str) -> str:
+    (script,) = FOLDER.glob(f"example_{number}_*.py")
+    settings = os.environ | {"PYTHONPATH": str(ROOT)}
+    command = [sys.executable, str(script), *arguments]
+    return subprocess.run(command, env=settings, check=True, capture_output=True, text=True, timeout=200).stdout
+
+
+def test_there_are_five_short_examples_which_their_page_lists() -> None:
+    assert [path.stem[:10] for path in EXAMPLES] == [f"example_{number}_" for number in range(1, 6)]
+    assert [path.name for path in EXAMPLES if len(path.read_text().splitlines()) > MOST_LINES] == []
+    page = (FOLDER / "README.md").read_text()
+    assert [path.name for path in EXAMPLES if f"| `{path.name}` |" not in page] == []
+
+
+@pytest.mark.slow
+def test_a_list_is_planned_with_a_proof() -> None:
+    first, *rows = ran(1).splitlines()
+    assert first == "optimal: 192 bytes, and no plan has fewer than 192"
+    assert len(rows) == 4
+
+
+@pytest.mark.slow
+def test_the_fast_memory_gets_what_is_moved_most() -> None:
+    said = ran(2)
+    assert "  hidden in sram at " in said
+    assert "     log in psram at " in said
+
+
+@pytest.mark.slow
+def test_a_reason_and_its_repairs_are_found() -> None:
+    said = ran(3)
+    assert "the buffers in the way: conv1, conv2; 192 bytes would do" in said
+    assert re.search(r"^repair 1: .* of conv1.*; then the peak is \d+ bytes$", said, re.MULTILINE)
+
+
+@pytest.mark.slow
+def test_a_service_answers_calls_and_jobs_from_python_and_from_curl(server: Running) -> None:
+    said = ran(4, f"http://127.0.0.1:{server.port}")
+    assert "call: optimal, 192 bytes\n" in said
+    assert "succeeded\n" in said
+    assert said.count("optimal, 192 bytes") == 1 + ("curl: " in said)
+
+
+@pytest.mark.slow
+def test_a_solver_of_ones_own_is_run_and_verified() -> None:
+    own, best = map(int, re.findall(r"(\d+) bytes", ran(5)))
+    assert own >= best == 1_505_280
