@@ -92,4 +92,20 @@ Cheapest cheapest(Arena &arena, const ChoiceItems &forwards, const Multipliers &
   return best;
 }
 
+// A bound on the cost of all choices within limits, of at most `at_most` + 1.
+template <class IsOver>
+Cheapest least_cost(Arena &arena, const ChoiceItems &knapsack, const Multipliers &multipliers, const Rows<i64> &limit,
+                    const NoGoods &nogoods, i64 at_most, i64 widest, IsOver &&is_over) {
+  const i64 value = value_of(arena, knapsack, multipliers, limit), items = knapsack.price.columns;
+  const Rows<i64> price = prices_of(arena, knapsack, multipliers);
+  const Timeline timeline(arena, knapsack, multipliers, limit, nogoods);
+  if (arena.has_failed) return {};
+  for (i64 j = 0; j < items; ++j) {
+    const i64 least = cheapest_home(knapsack, price, j, kNever);
+    for (i64 q = 0; q < price.size; ++q) price[q][j] -= least;
+  }
+  PartialChoices partials(arena, knapsack, multipliers, timeline, price, value, at_most, widest, true);
+  return arena.has_failed ? Cheapest{} : partials.run({nullptr, 0}, is_over);
+}
+
 }  // namespace memplan::choice

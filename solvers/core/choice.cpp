@@ -109,3 +109,14 @@ MEMPLAN_KERNEL memplan_cheapest_choice(const ChoiceItems *knapsack, const Multip
   std::copy(answer, answer + 4, task->answer.data);
   return arena.has_failed ? kNoMemory : 0;
 }
+
+MEMPLAN_KERNEL memplan_least_choice(const ChoiceItems *knapsack, const MultiplierTable *table, const Choosing *task) {
+  Allocator allocator;
+  Arena arena(allocator);
+  const memplan_options options = until_set(task->flag);
+  Stop stop(options);
+  const NoGoods nogoods{task->nogood_pool, task->nogood_first, task->nogood_item};
+  const Cheapest made = least_cost(arena, *knapsack, table->multipliers(), task->limit, nogoods, task->at_most, task->partials, stop);
+  task->answer[2] = made.bound, task->answer[3] = made.work;
+  return arena.has_failed ? kNoMemory : 0;
+}

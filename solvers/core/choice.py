@@ -93,3 +93,5 @@ choice_prices = CORE.kernel("choice_prices", tables=3)
 """`choice_prices(items, multipliers, prices)`: fill each item's price in each pool with the worth of what it takes."""
 cheapest_choice = CORE.kernel("cheapest_choice", tables=3)
 """`cheapest_choice(items, multipliers, task)`: fill the task with the cheapest choice. Raises MemoryError."""
+least_choice = CORE.kernel("least_choice", tables=3)
+"""`least_choice(items, multipliers, task)`: fill the answer's bound on the cost of all choices. Raises MemoryError."""

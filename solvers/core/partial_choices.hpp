@@ -17,7 +17,7 @@ struct Cheapest {
 class PartialChoices {
  public:
   PartialChoices(Arena &arena, const ChoiceItems &knapsack, const Multipliers &multipliers, const Timeline &timeline,
-                 const Rows<i64> &price, i64 value, i64 at_most, i64 widest)
+                 const Rows<i64> &price, i64 value, i64 at_most, i64 widest, bool relaxes = false)
       : arena_(arena),
         knapsack_(knapsack),
         multipliers_(multipliers),
@@ -25,16 +25,21 @@ class PartialChoices {
         price_(price),
         top_(at_most > kMost / multipliers.scale ? kMost : at_most * multipliers.scale),
         widest_(widest),
+        relaxes_(relaxes),
         load_(2 + timeline.words),
         columns_(load_ + multipliers.worth.size),
         now_(arena.rows<i64>(widest * price.size, columns_, false)),
         next_(arena.rows<i64>(widest * price.size, columns_, false)),
         order_(arena.uncleared<i64>(widest * price.size)),
         amount_(arena.array<i64>(multipliers.worth.size)),
+        refund_(arena.array<i64>(multipliers.worth.size)),
+        below_(arena.rows<i64>(multipliers.worth.size, knapsack.rows + 1)),
         seen_(arena.array<i64>(timeline.members.size)),
+        alive_(arena.array<i64>(knapsack.price.columns)),
         steps_(arena) {
     if (arena.has_failed) return;
     std::fill(now_[0], now_[0] + columns_, 0);
+    for (i64 r = 0; r < below_.size; ++r) std::partial_sum(multipliers.worth[r], multipliers.worth[r] + knapsack.rows, below_[r] + 1);
     now_[0][0] = value, count_ = 1;  // all begin at the bound, so that a cost is a bound of what it leads to
   }
 
@@ -58,6 +63,13 @@ class PartialChoices {
     return arena_.has_failed ? Cheapest{} : found(home);
   }
 
+  // A bound on the cost of all choices, of at most `top`.
+  template <class IsOver>
+  i64 bound(IsOver &&is_over) {
+    const Cheapest made = run({nullptr, 0}, is_over);
+    return made.is_found ? std::min(made.bound, in_steps(above_)) : made.bound;
+  }
+
  private:
   struct Step {
     i64 item, count;
@@ -69,10 +81,15 @@ class PartialChoices {
   const Multipliers &multipliers_;
   const Timeline &timeline_;
   const Rows<i64> &price_;
-  const i64 top_, widest_, load_, columns_;
-  i64 count_ = 0, dropped_ = kNever, above_ = kNever, recorded_ = 0;
+  const i64 top_, widest_;
+  const bool relaxes_;
+  const i64 load_, columns_;
+  i64 count_ = 0, alive_count_ = 0, dropped_ = kNever, above_ = kNever, recorded_ = 0;
   Rows<i64> now_, next_;
-  Array<i64> order_, amount_, seen_;
+  Array<i64> order_, amount_, refund_;
+  Rows<i64> below_;  // the worth of all live sets before each
+  Array<i64> seen_;
+  Array<i64> alive_;  // the items with a choice that have arrived, by when they leave
   Growing<Step> steps_;
 
   i64 *key(i64 *row) const { return row + 2; }
@@ -111,21 +128,29 @@ class PartialChoices {
     const auto *begin = timeline_.leaving.begin(t), *end = timeline_.leaving.end(t);
     for (i64 k = 0; k < count_; ++k)
       for (const auto *each = begin; each < end; ++each) timeline_.item_field[each->item].clear(key(now_[k]));
-    if (begin == end || count_ < 2) return;
-    std::iota(order_.data, order_.data + count_, i64{0});
+    for (const auto *each = begin; each < end; ++each)
+      alive_count_ = std::remove(alive_.data, alive_.data + alive_count_, each->item) - alive_.data;
+    if (begin != end) merge(0);
+  }
+
+  // Of equal partial choices from the `first` on, keep the cheapest.
+  void merge(i64 first) {
+    if (count_ < first + 2) return;
+    std::iota(order_.data + first, order_.data + count_, first);
     const auto compared = [this](i64 a, i64 b) {
       for (i64 word = timeline_.words - 1; word >= 0; --word)
         if (const i64 x = key(now_[a])[word], y = key(now_[b])[word]; x != y) return x < y ? -1 : 1;
       return 0;
     };
-    std::sort(order_.data, order_.data + count_, [&](i64 a, i64 b) {
+    std::sort(order_.data + first, order_.data + count_, [&](i64 a, i64 b) {
       const int by_key = compared(a, b);
       return by_key != 0 ? by_key < 0 : now_[a][0] != now_[b][0] ? now_[a][0] < now_[b][0] : a < b;
     });
-    i64 to = 0;
-    for (i64 x = 0; x < count_; ++x)
-      if (x == 0 || compared(order_[x - 1], order_[x]) != 0)
+    i64 to = first;
+    for (i64 x = first; x < count_; ++x)
+      if (x == first || compared(order_[x - 1], order_[x]) != 0)
         std::copy(now_[order_[x]], now_[order_[x]] + columns_, next_[to++]);
+    std::copy(now_[0], now_[0] + first * columns_, next_[0]);
     std::swap(now_, next_), count_ = to;
   }
 
@@ -153,6 +178,11 @@ class PartialChoices {
     }
     std::swap(now_, next_), count_ = to;
     note_nogoods(j);
+    const auto is_later = [this](i64 a, i64 b) { return timeline_.last(a) < timeline_.last(b); };
+    i64 *const at = std::upper_bound(alive_.data, alive_.data + alive_count_, j, is_later);
+    std::copy_backward(at, alive_.data + alive_count_, alive_.data + alive_count_ + 1);
+    *at = j, ++alive_count_;
+    if (relaxes_) return relax(t);
     narrow();
     record(j);
   }
@@ -185,6 +215,44 @@ class PartialChoices {
     keep([&](const i64 *row) { return row[0] < cost || (row[0] == cost && row < now_[last]); });
   }
 
+  // Lift what the dearest take up, first of the items that leave first, until few enough differ. All that they lead to
+  // they still do, and pay what they have paid; so the cheapest of all is a bound.
+  void relax(i64 t) {
+    if (count_ <= widest_) return;
+    const i64 exact = widest_ / 2;
+    std::iota(order_.data, order_.data + count_, i64{0});
+    std::nth_element(order_.data, order_.data + exact, order_.data + count_, [this](i64 a, i64 b) {
+      return now_[a][0] != now_[b][0] ? now_[a][0] < now_[b][0] : a < b;
+    });
+    for (i64 k = 0; k < count_; ++k) std::copy(now_[order_[k]], now_[order_[k]] + columns_, next_[k]);
+    std::swap(now_, next_);
+    for (i64 x = 0; x < alive_count_ && count_ > widest_; ++x) {
+      const Timeline::Field &field = timeline_.item_field[alive_[x]];
+      amount_.fill(0);
+      const Array<i64> &refund = refund_;
+      refund.fill(0);
+      for (i64 y = timeline_.lives_first[alive_[x]]; y < timeline_.lives_first[alive_[x] + 1]; ++y) {
+        const i64 m = timeline_.lives_of[y], buffer = knapsack_.lifetime_buffer[m];
+        if (knapsack_.end[m] <= t) continue;
+        if (knapsack_.start[m] <= t) measure(buffer, -1);
+        for (i64 r = 0; r < amount_.size; ++r)
+          refund[r] += multipliers_.measures.size[r][buffer] *
+                       (below_[r][knapsack_.end[m]] - below_[r][std::max(t, knapsack_.start[m])]);
+      }
+      for (i64 k = exact; k < count_; ++k) {
+        const i64 q = field.of(key(now_[k]));
+        if (q == price_.size) continue;
+        add(now_[k], q, amount_.data);
+        for (i64 r = 0; r < refund.size; ++r)
+          if (multipliers_.measures.pool[r] == q) now_[k][0] -= refund[r];
+        field.clear(key(now_[k]));
+        key(now_[k])[field.word] |= price_.size << field.shift;
+      }
+      merge(exact);
+    }
+    narrow();
+  }
+
   void record(i64 j) {
     const Array<std::int32_t> origin = arena_.uncleared<std::int32_t>(count_);
     const Array<std::int16_t> homes = arena_.uncleared<std::int16_t>(count_);
@@ -215,6 +283,7 @@ class PartialChoices {
     for (i64 k = 1; k < count_; ++k)
       if (now_[k][0] < now_[best][0]) best = k;
     const i64 cost = floor_div(now_[best][0], multipliers_.scale);
+    if (relaxes_) return {true, cost, in_steps(std::min(now_[best][0], dropped_)), work()};
     std::copy(timeline_.home.begin(), timeline_.home.end(), chosen.data);
     i64 at = now_[best][1];
     for (i64 x = steps_.size - 1; x >= 0; --x) chosen[steps_[x].item] = steps_[x].home[at], at = steps_[x].origin[at];

@@ -52,12 +52,18 @@ class Timeline {
       const i64 j = knapsack.item_of(m);
       first_[j] = std::min(first_[j], knapsack.start[m]), last_[j] = std::max(last_[j], knapsack.end[m]);
     }
+    lives_first = arena.array<i64>(items + 2), lives_of = arena.array<i64>(knapsack.start.size);
+    if (arena.has_failed) return;
+    for (i64 m = 0; m < knapsack.start.size; ++m) ++lives_first[knapsack.item_of(m) + 2];
+    for (i64 j = 2; j < items + 2; ++j) lives_first[j] += lives_first[j - 1];
+    for (i64 m = 0; m < knapsack.start.size; ++m) lives_of[lives_first[knapsack.item_of(m) + 1]++] = m;
     subtract_fixed(multipliers.measures);
     list_nogoods();
     lay_out_keys();
     list_events();
   }
 
+  i64 last(i64 j) const { return last_[j]; }
   i64 pool_of(i64 nogood) const { return nogoods_.pool[nogood]; }
 
   Array<i64> home{nullptr, 0};  // of each item, the right one for those that have no choice
@@ -69,6 +75,7 @@ class Timeline {
   Array<i64> members{nullptr, 0};                                // those with a choice of each no-good
   Array<i64> nogoods_first{nullptr, 0}, nogoods_of{nullptr, 0};  // the no-goods that an item is in
   Events ending, leaving, starting, arriving;
+  Array<i64> lives_first{nullptr, 0}, lives_of{nullptr, 0};  // the lifetimes of each item
 
  private:
   Arena &arena_;
@@ -127,7 +134,7 @@ class Timeline {
     item_field = arena_.array<Field>(items), nogood_field = arena_.array<Field>(count);
     if (arena_.has_failed) return;
     i64 bits = 1, used = 0, is_busy = 0, is_spare = 0;
-    while ((knapsack_.size.size - 1) >> bits > 0) ++bits;
+    while (knapsack_.size.size >> bits > 0) ++bits;  // one value more than memories
     for (i64 j = 0; j < items; ++j)
       if (has_choice[j]) spans[used++] = {first_[j], last_[j], j};
     for (i64 g = 0; g < count; ++g) {

@@ -28,7 +28,9 @@ from memplan.solvers.memory_choice.multipliers import (
     cheapest,
     for_cost,
     for_load,
+    least_cost,
 )
+from memplan.solvers.memory_choice.windows import Windows, suits
 from memplan.solvers.search.goals import COST, Goals
 from memplan.solvers.search.incumbent import Search
 from memplan.solvers.search.result import Progress
@@ -124,6 +126,8 @@ _MOST_MEASURED = 5_000
 """The size (items and rows) above which only units are measured."""
 _OPEN_AT_MOST = 1
 """The most choices of unknown packing that are tried for a goal."""
+_WIDTHS, _PATIENCE = (1_000, 3_000, 10_000), (3, 10, 30)
+"""The partial choices of each bound, and the searches of windows without a gain after which the next one follows."""
 _WHOLE, _MOST_ROOM = 1024, 64
 """The parts into which a pool is divided, and the most that a choice leaves free for easier packing."""
 
@@ -138,14 +142,21 @@ def solve(instance: Instance, search: Search) -> None:
         search.log(f"{NAME}: the sizes or costs add up to more than its numbers hold")
         return
     decomposition = Decomposition(knapsack, search)
-    choice_search = ChoiceSearch(knapsack, search, decomposition.multipliers)
-    choice_search.start(NAME)
+    windows = Windows(knapsack, search) if suits(instance) else None
+    choice_search = None if windows else ChoiceSearch(knapsack, search, decomposition.multipliers)
+    if choice_search:
+        choice_search.start(NAME)
+    if windows and not decomposition.go_through(windows):
+        windows = None
     for work, effort in ROUNDS:
         if decomposition.run(work, effort):
             return
-        choice_search.improve(NAME)
+        if choice_search:
+            choice_search.improve(NAME)
         decomposition.sharpen()
         decomposition.leave_room(work)
+    if windows:
+        decomposition.search_on(windows, _PATIENCE[-1])
 
 
 class Decomposition:
@@ -160,7 +171,7 @@ class Decomposition:
         self.goals = Goals(self.instance, search, knapsack.costs)
         self.nogoods: list[NoGood] = []
         self.doubts: list[NoGood] = []
-        self.effort = ChoiceEffort()
+        self.effort = ChoiceEffort(300)
         self.spent = 0
         self.iterations = max(_ITERATIONS // 5, min(_ITERATIONS, _ITERATION_WORK // (knapsack.n_items + knapsack.rows)))
         self.measured = knapsack.limits(self.ends)[:0]
@@ -184,6 +195,35 @@ class Decomposition:
             self.measured = self.knapsack.limits(self.ends)
             self.multipliers, floor = self._first_bound(COST)
             self.floor = max(self.floor, floor)
+
+    def go_through(self, windows: Windows) -> bool:
+        """Offer plans near a cheap choice, and bounds on the cost of all; return whether there is a plan."""
+        choice = self._cheapest(self.ends, self.multipliers, [], self.dearest)
+        if choice.home is None or self._is_over() or not windows.begin(choice.home):
+            return False
+        windows.offer()
+        for widest, patience in zip(_WIDTHS, _PATIENCE, strict=True):
+            if self._is_over() or windows.is_at_goal:
+                break
+            if self.floor < choice.cost:
+                self._relax(widest, choice.cost)
+            self.search_on(windows, patience)
+        return True
+
+    def search_on(self, windows: Windows, patience: int) -> None:
+        """Search windows until one after another brings nothing."""
+        idle, before = 0, windows.spent
+        while idle < patience and not windows.is_at_goal and not self._is_over():
+            idle = 0 if windows.improve() else idle + 1
+            self.spent += windows.spent - before
+            before = windows.spent
+
+    def _relax(self, widest: int, most: int) -> None:
+        limit = self.knapsack.limits(self.ends)
+        found = least_cost(self.knapsack, limit, self.multipliers, most, widest, self._flag())
+        self.spent += found.work
+        if not self._is_over():
+            self.floor = self._raised(min(found.bound, most + 1), self.floor)
 
     def run(self, work: int, effort: ChoiceEffort) -> bool:
         """Pursue the unproved goals; return True if nothing is left to do."""

@@ -119,8 +119,29 @@ def cheapest(
     flag: I64,
 ) -> PoolChoice:
     """Return the cheapest choice within limits (p, rows) and a cost in steps, or a bound above that cost."""
+    task = _task(knapsack, limit, nogoods, at_most, effort, flag)
+    core.cheapest_choice(knapsack.table, multipliers.table, Reference(task))
+    is_found, cost, bound, work = task.answer.tolist()
+    return PoolChoice(task.home if is_found else None, cost, bound, work)
+
+
+def least_cost(
+    knapsack: Knapsack, limit: I64, multipliers: Multipliers, at_most: int, widest: int, flag: I64
+) -> PoolChoice:
+    """Return a bound on the cost of all choices within limits, of at most `at_most` + 1.
+
+    Where there are more than `widest` partial choices, what lies in the dearest takes up nothing any more.
+    """
+    task = _task(knapsack, limit, (), at_most, ChoiceEffort(widest), flag)
+    core.least_choice(knapsack.table, multipliers.table, Reference(task))
+    return PoolChoice(None, 0, *task.answer[2:].tolist())
+
+
+def _task(
+    knapsack: Knapsack, limit: I64, nogoods: Sequence[NoGood], at_most: int, effort: ChoiceEffort, flag: I64
+) -> core.Choosing:
     members = [sorted(nogood.items) for nogood in nogoods]
-    task = core.Choosing(
+    return core.Choosing(
         np.ascontiguousarray(limit),
         column([nogood.pool for nogood in nogoods]),
         column(np.cumsum([0, *map(len, members)])),
@@ -132,6 +153,3 @@ def cheapest(
         np.zeros(knapsack.n_items, dtype=np.int64),
         np.zeros(4, dtype=np.int64),
     )
-    core.cheapest_choice(knapsack.table, multipliers.table, Reference(task))
-    is_found, cost, bound, work = task.answer.tolist()
-    return PoolChoice(task.home if is_found else None, cost, bound, work)

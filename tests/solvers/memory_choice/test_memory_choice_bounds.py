@@ -26,6 +26,7 @@ from memplan.solvers.memory_choice.multipliers import (
     cheapest,
     for_cost,
     for_load,
+    least_cost,
 )
 from tests.support import public_problems
 from tests.support.depth import seeds
@@ -128,6 +129,22 @@ def test_with_too_few_ways_the_bound_still_holds_and_what_is_found_still_fits(se
         assert expected is not None
         assert found.cost >= expected
         assert (knapsack.loads(found.home) <= limit).all()
+
+
+@pytest.mark.drawn
+@pytest.mark.parametrize("seed", seeds(16))
+def test_partial_choices_whose_items_take_up_nothing_any_more_bound_the_cost(seed: int) -> None:
+    knapsack, limit = random_choice_problem(seed)
+    expected = least(knapsack, limit)
+    measured = limit if seed % 2 else limit[:0]
+    top = int(knapsack.price.max(axis=0, initial=0).sum())
+    multipliers = for_cost(knapsack, measured, limit, top, 100, NOT_SET)
+    bounds = [least_cost(knapsack, limit, multipliers, top, widest, NOT_SET).bound for widest in (1, 2, 5, 10_000)]
+    if expected is None:
+        assert bounds[-1] > top
+        return
+    assert max(bounds) <= expected
+    assert bounds[-1] == expected
 
 
 @pytest.mark.drawn

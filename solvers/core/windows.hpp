@@ -1,0 +1,630 @@
+// Better plans of several memories: a window of buffers is placed anew, in all memories, between all others.
+//
+// A beam search goes through the window in the order of time and keeps the cheapest partial placements, of which a buffer
+// lies at the lowest or the highest offset of a gap. Windows are drawn where buffers cost more than in the cheapest choice
+// without offsets, the goal. In every other window none is rewarded for a better memory than the goal gives it: others
+// have that room in the cheapest choice. Before, what has no place yet gets one, window after window, each kept by half.
+#pragma once
+#include <bit>
+
+#include "arena.hpp"
+#include "memplan.h"
+
+namespace memplan::windows {
+
+inline constexpr i64 kLargest = 60, kLeast = 10;  // buffers of a window
+inline constexpr i64 kWidth = 150;                // partial placements that go on
+inline constexpr i64 kGaps = 6;                   // gaps of a memory that are tried, the narrowest
+inline constexpr i64 kPacked = 40;  // buffers that are packed at once
+inline constexpr i64 kPackWork = 3'000, kPackCost = 500, kNodeWork = 4;  // nodes of a packing, and its work
+inline constexpr i64 kMostPairs = 8'000'000;      // of buffers in conflict
+
+// See the tables of the same names in windows.py.
+struct Spaces {
+  Array<i64> size;
+  Rows<i64> homes;
+  Rows<i64> alignment;
+  Rows<i64> lowest;
+  Rows<i64> highest;
+  Rows<i64> price;
+  Array<i64> lifetime_buffer;
+  Array<i64> start;
+  Array<i64> end;
+  Array<i64> conflict_first;
+  Array<i64> conflict;
+  Array<i64> together;
+  Array<i64> lead;
+  Array<i64> distance;
+  Array<i64> capacity;
+  Array<i64> reserved_first;
+  Rows<i64> reserved;
+};
+struct WindowSearch {
+  Array<i64> goal;
+  Array<i64> home;
+  Array<i64> pool;
+  Array<i64> offset;
+  i64 work;
+  Array<i64> random;
+  Array<i64> flag;
+  Array<i64> answer;
+};
+
+// `IsOver` is asked once a step.
+template <class IsOver>
+class Search {
+ public:
+  // Nothing is to be read where the arena has failed.
+  Search(Allocator &allocator, Arena &arena, const Spaces &spaces, const WindowSearch &run, IsOver &is_over)
+      : allocator_(allocator),
+        spaces_(spaces),
+        run_(run),
+        is_over_(is_over),
+        largest_(std::min(kLargest, spaces.size.size)),
+        by_start_(arena.array<i64>(n())),
+        by_end_(arena.array<i64>(n())),
+        start_rank_(arena.array<i64>(n())),
+        end_rank_(arena.array<i64>(n())),
+        place_(arena.array<i64>(n())),
+        lost_(arena.array<double>(n())),
+        lives_first_(arena.array<i64>(n() + 2)),
+        lives_(arena.array<i64>(spaces.start.size)),
+        near_first_(arena.array<i64>(n() + 2)),
+        mates_first_(arena.array<i64>(n() + 2)),
+        mates_(arena.array<i64>(n())),
+        window_(arena.array<i64>(largest_)),
+        mask_(arena.array<u64>(largest_)),
+        mate_(arena.array<i64>(largest_)),
+        last_(arena.array<i64>(largest_)),
+        rest_(arena.array<i64>(largest_ + 1)),
+        states_(arena.array<State>(kWidth)),
+        next_(arena.array<State>(kWidth)),
+        seen_(arena.array<u64>(kSlots)),
+        children_(arena.array<Child>(kWidth * p() * 2 * kGaps)),
+        loose_walls_(arena.rows<Range>(p(), largest_)),
+        loose_count_(arena.array<i64>(p())),
+        wall_first_(arena.array<i64>(p() + 1)) {
+    for (Array<Place> *each : {&places_, &next_places_}) *each = arena.array<Place>(kWidth * largest_);
+    if (arena.has_failed) return;
+    order(arena);
+    list_mates();
+    list_near(arena);
+    if (!has_too_many_ && !arena.has_failed) walls_ = arena.uncleared<Range>(p() * most_near_ + spaces.reserved.size), gaps_ = arena.uncleared<Range>(most_near_ + spaces.reserved.size + largest_ + 1);
+  }
+
+  bool has_too_many() const { return has_too_many_; }
+  i64 work() const { return work_; }
+
+  // Place what has no place yet, and search windows until the work is spent. Returns false where something fits nowhere.
+  bool run() {
+    if (run_.home.size > 0) pack_goal();
+    if (!place_rest()) return false;
+    while (work_ < run_.work && !is_over_()) {
+      const i64 spent = work_;
+      if (!draw_window()) return true;
+      place_window(draw(run_.random[0]) % 2 == 0);
+      if (work_ == spent) ++work_;
+    }
+    return true;
+  }
+
+ private:
+  static constexpr i64 kSlots = 1024;
+  struct Place {
+    i64 pool, at;
+  };
+  struct State {
+    i64 f, g, waste;
+    u64 hash;
+  };
+  struct Child {
+    i64 f, g, waste;
+    u64 hash;
+    i64 parent, pool, at;
+    bool operator<(const Child &other) const { return f != other.f ? f < other.f : waste < other.waste; }
+  };
+  Allocator &allocator_;
+  const Spaces &spaces_;
+  const WindowSearch &run_;
+  IsOver &is_over_;
+  const i64 largest_;
+  Array<i64> by_start_, by_end_, start_rank_, end_rank_;
+  Array<i64> place_;  // of each buffer in the window, from 1 on; 0: not there
+  Array<double> lost_;
+  Array<i64> lives_first_, lives_;
+  Array<i64> near_first_, mates_first_, mates_;
+  Array<i64> near_{nullptr, 0};
+  Array<i64> window_;  // the buffers of the window, in order
+  Array<u64> mask_;    // those before it that it conflicts with
+  Array<i64> mate_;    // the one before it that it lies together with, or kAbsent
+  Array<i64> last_;    // the last one that it matters for
+  Array<i64> rest_;    // what those from it on cost at least
+  Array<State> states_, next_;
+  Array<Place> places_{nullptr, 0}, next_places_{nullptr, 0};  // largest_ of each state
+  Array<u64> seen_;
+  Array<Child> children_;
+  Array<Range> gaps_{nullptr, 0}, walls_{nullptr, 0};
+  Rows<Range> loose_walls_;
+  Array<i64> loose_count_, wall_first_;
+  i64 count_ = 0, child_count_ = 0, gap_count_ = 0, work_ = 0, most_near_ = 0;
+  bool has_too_many_ = false, is_backwards_ = false;
+
+  i64 n() const { return spaces_.size.size; }
+  i64 p() const { return spaces_.capacity.size; }
+  bool is_free(i64 q) const { return spaces_.capacity[q] == kAbsent; }
+  i64 price(i64 i) const { return spaces_.price[run_.pool[i]][i]; }
+  bool is_fixed(i64 i) const { return mates_first_[spaces_.together[i] + 1] - mates_first_[spaces_.together[i]] > kLeast; }
+
+  static u64 mixed(u64 value) {
+    value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9U;
+    value = (value ^ (value >> 27)) * 0x94d049bb133111ebU;
+    return value ^ (value >> 31);
+  }
+  static u64 name(i64 x, i64 pool, i64 at) {
+    return mixed(mixed(static_cast<u64>(x + 1) * 64 + static_cast<u64>(pool)) + static_cast<u64>(at));
+  }
+
+  void order(Arena &arena) {
+    const Array<i64> first = arena.array<i64>(n()), last = arena.array<i64>(n());
+    if (arena.has_failed) return;
+    first.fill(kMost), last.fill(kMost);
+    for (i64 m = 0; m < spaces_.start.size; ++m) {
+      const i64 i = spaces_.lifetime_buffer[m];
+      first[i] = std::min(first[i], spaces_.start[m]);
+      last[i] = last[i] == kMost ? spaces_.end[m] : std::max(last[i], spaces_.end[m]);
+    }
+    for (i64 i = 0; i < n(); ++i) by_start_[i] = by_end_[i] = i;
+    const auto larger = [this](i64 a, i64 b) { return spaces_.size[a] != spaces_.size[b] ? spaces_.size[a] > spaces_.size[b] : a < b; };
+    std::sort(by_start_.begin(), by_start_.end(), [&](i64 a, i64 b) { return first[a] != first[b] ? first[a] < first[b] : larger(a, b); });
+    std::sort(by_end_.begin(), by_end_.end(), [&](i64 a, i64 b) { return last[a] != last[b] ? last[a] > last[b] : larger(a, b); });
+    for (i64 k = 0; k < n(); ++k) start_rank_[by_start_[k]] = k, end_rank_[by_end_[k]] = k;
+  }
+
+  void list_mates() {
+    for (i64 i = 0; i < n(); ++i) ++mates_first_[spaces_.together[i] + 2];
+    for (i64 k = 2; k < n() + 2; ++k) mates_first_[k] += mates_first_[k - 1];
+    for (i64 i = 0; i < n(); ++i) mates_[mates_first_[spaces_.together[i] + 1]++] = i;
+  }
+
+  // The buffers that each conflicts with.
+  void list_near(Arena &arena) {
+    for (i64 m = 0; m < lives_.size; ++m) ++lives_first_[spaces_.lifetime_buffer[m] + 2];
+    for (i64 k = 2; k < n() + 2; ++k) lives_first_[k] += lives_first_[k - 1];
+    for (i64 m = 0; m < lives_.size; ++m) lives_[lives_first_[spaces_.lifetime_buffer[m] + 1]++] = m;
+    const i64 lives = spaces_.start.size;
+    const Array<i64> sorted = arena.array<i64>(lives), alive = arena.array<i64>(lives);
+    if (arena.has_failed) return;
+    for (i64 m = 0; m < lives; ++m) sorted[m] = m;
+    std::sort(sorted.begin(), sorted.end(), [this](i64 a, i64 b) { return spaces_.start[a] != spaces_.start[b] ? spaces_.start[a] < spaces_.start[b] : a < b; });
+    for (const bool is_filling : {false, true}) {
+      const auto note = [&](i64 i, i64 j) {
+        if (is_filling)
+          near_[near_first_[i + 1]++] = j;
+        else
+          ++near_first_[i + 2];
+      };
+      i64 count = 0, pairs = 0;
+      for (const i64 m : sorted) {
+        i64 to = 0;
+        for (i64 k = 0; k < count; ++k) {
+          if (spaces_.end[alive[k]] <= spaces_.start[m]) continue;
+          alive[to++] = alive[k];
+          const i64 i = spaces_.lifetime_buffer[m], j = spaces_.lifetime_buffer[alive[k]];
+          if (i != j) note(i, j), note(j, i);
+        }
+        pairs += to, alive[to] = m, count = to + 1;
+        if (pairs > kMostPairs) {
+          has_too_many_ = true;
+          return;
+        }
+      }
+      for (i64 i = 0; i < n(); ++i)
+        for (i64 k = spaces_.conflict_first[i]; k < spaces_.conflict_first[i + 1]; ++k) note(i, spaces_.conflict[k]);
+      if (is_filling) break;
+      for (i64 k = 2; k < n() + 2; ++k) most_near_ = std::max(most_near_, near_first_[k]), near_first_[k] += near_first_[k - 1];
+      near_ = arena.uncleared<i64>(near_first_[n() + 1]);
+      if (arena.has_failed) return;
+    }
+  }
+
+  // Add a buffer and those that lie together with it, if there is room.
+  void add(i64 i) {
+    if (place_[i] != 0 || is_fixed(i)) return;
+    const i64 lead = spaces_.together[i], first = mates_first_[lead], last = mates_first_[lead + 1];
+    if (count_ + last - first > largest_) return;
+    for (i64 k = first; k < last; ++k) window_[count_++] = mates_[k], place_[mates_[k]] = 1;
+  }
+
+  // Draw a window around a buffer that costs more than its goal; false where none does.
+  bool draw_window() {
+    double sum = 0;
+    for (i64 i = 0; i < n(); ++i) {
+      sum += static_cast<double>(std::max<i64>(0, price(i) - run_.goal[i]));
+      lost_[i] = sum;
+    }
+    if (sum <= 0) return false;
+    const double drawn = sum * (static_cast<double>(draw(run_.random[0])) / 2147483648.0);
+    const i64 middle = std::min(n() - 1, static_cast<i64>(std::upper_bound(lost_.begin(), lost_.end(), drawn) - lost_.begin()));
+    is_backwards_ = draw(run_.random[0]) % 2 != 0;
+    const i64 wanted = std::min(largest_, kLeast + draw(run_.random[0]) % (kLargest - kLeast + 1));
+    place_.fill(0), count_ = 0;
+    add(middle);
+    if (draw(run_.random[0]) % 3 == 0)
+      grow(wanted);
+    else
+      take_stretch(middle, wanted);
+    return true;
+  }
+
+  // Those that come before and after it.
+  void take_stretch(i64 middle, i64 wanted) {
+    const Array<i64> &order = is_backwards_ ? by_end_ : by_start_;
+    const i64 at = (is_backwards_ ? end_rank_ : start_rank_)[middle];
+    const i64 first = std::clamp<i64>(at - draw(run_.random[0]) % wanted, 0, std::max<i64>(0, n() - wanted));
+    for (i64 k = first; k < n() && count_ < wanted; ++k) add(order[k]);
+  }
+
+  // Those that it conflicts with, and so on.
+  void grow(i64 wanted) {
+    for (i64 x = 0; x < count_ && count_ < wanted; ++x) {
+      const i64 i = window_[x], size = near_first_[i + 1] - near_first_[i];
+      const i64 begin = size > 0 ? draw(run_.random[0]) % size : 0;
+      for (i64 k = 0; k < size && count_ < wanted; ++k) add(near_[near_first_[i] + (begin + k) % size]);
+    }
+  }
+
+  // Pack what the goal has in each limited memory by the exact search, window by window, with what lies there already
+  // pinned, and half of each window kept. Of what does not fit, that leaves for its next memory which pays least for it.
+  void pack_goal() {
+    Arena arena(allocator_);
+    const Array<i64> home = arena.array<i64>(n()), memories = arena.array<i64>(p()), offset = arena.array<i64>(n());
+    const Array<double> prices = arena.array<double>(p());
+    if (arena.has_failed) return;
+    for (i64 q = 0; q < p(); ++q) memories[q] = q;
+    for (i64 i = 0; i < n(); ++i) {
+      home[i] = kAbsent;
+      for (i64 q = 0; q < p(); ++q) {
+        prices[q] += static_cast<double>(spaces_.price[q][i]);
+        if (run_.home[i] == q) home[i] = q;
+      }
+    }
+    std::sort(memories.begin(), memories.end(), [&](i64 a, i64 b) { return prices[a] != prices[b] ? prices[a] < prices[b] : a < b; });
+    for (const i64 q : memories) {
+      if (!is_free(q))
+        pack_memory(q, home, offset);
+      else
+        for (i64 i = 0; i < n(); ++i)
+          if (home[i] == q && run_.pool[i] == kAbsent) run_.pool[i] = q, run_.offset[i] = 0;
+    }
+  }
+
+  void pack_memory(i64 q, const Array<i64> &home, const Array<i64> &offset) {
+    const auto waits = [&](i64 i) { return home[i] == q && run_.pool[i] == kAbsent; };
+    for (i64 next = 0; next < n() && !is_over_();) {
+      if (!waits(by_start_[next])) {
+        ++next;
+        continue;
+      }
+      place_.fill(0), count_ = 0;
+      i64 until = next;
+      for (; until < n() && count_ < kPacked; ++until)
+        if (waits(by_start_[until])) add(by_start_[until]);
+      if (count_ == 0) {
+        ++next;
+        continue;
+      }
+      std::sort(window_.data, window_.data + count_, [this](i64 a, i64 b) { return start_rank_[a] < start_rank_[b]; });
+      for (; count_ > 0 && !pack_window(q, offset) && !is_over_(); give_up(q, home)) {}
+      for (i64 x = 0; x < count_; ++x) place_[window_[x]] = until == n() || x < (count_ + 1) / 2;
+      for (i64 x = 0; x < count_; ++x) {
+        const i64 i = window_[x], lead = spaces_.together[i];
+        bool is_kept = false;
+        for (i64 k = mates_first_[lead]; k < mates_first_[lead + 1]; ++k) is_kept = is_kept || place_[mates_[k]] != 0;
+        if (is_kept) run_.pool[i] = q, run_.offset[i] = offset[i];
+      }
+    }
+  }
+
+  // One of the window and those that lie together with it go to the next memory, the one that costs least there.
+  void give_up(i64 q, const Array<i64> &home) {
+    i64 chosen = kAbsent, least = kMost, to = kAbsent;
+    for (i64 x = 0; x < count_; ++x) {
+      const i64 lead = spaces_.together[window_[x]];
+      for (i64 r = 0; r < p(); ++r) {
+        i64 more = 0;
+        bool may = r != q;
+        for (i64 k = mates_first_[lead]; k < mates_first_[lead + 1]; ++k) {
+          may = may && spaces_.homes[r][mates_[k]];
+          more += spaces_.price[r][mates_[k]] - spaces_.price[q][mates_[k]];
+        }
+        if (may && more >= 0 && more < least) least = more, chosen = lead, to = r;
+      }
+    }
+    if (chosen == kAbsent) chosen = spaces_.together[window_[count_ - 1]];
+    i64 kept = 0;
+    for (i64 x = 0; x < count_; ++x)
+      if (spaces_.together[window_[x]] == chosen)
+        home[window_[x]] = to, place_[window_[x]] = 0;
+      else
+        window_[kept++] = window_[x];
+    count_ = kept;
+  }
+
+  bool pack_window(i64 q, const Array<i64> &offset) {
+    Arena arena(allocator_);
+    const Array<i64> chosen = arena.array<i64>(n()), row_of = arena.array<i64>(n());
+    if (arena.has_failed) return false;
+    i64 rows = 0, links = 0, joins = 0, gaps = 0, latest = 0;
+    for (i64 x = 0; x < count_; ++x) chosen[rows++] = window_[x], row_of[window_[x]] = rows;
+    for (i64 x = 0; x < count_; ++x)
+      for (i64 k = near_first_[window_[x]]; k < near_first_[window_[x] + 1]; ++k)
+        if (const i64 j = near_[k]; row_of[j] == 0 && run_.pool[j] == q) chosen[rows++] = j, row_of[j] = rows;
+    for (i64 k = 0; k < rows; ++k) {
+      const i64 i = chosen[k];
+      links += spaces_.conflict_first[i + 1] - spaces_.conflict_first[i];
+      gaps += lives_first_[i + 1] - lives_first_[i];
+      for (i64 y = lives_first_[i]; y < lives_first_[i + 1]; ++y) latest = std::max(latest, spaces_.end[lives_[y]]);
+    }
+    const Array<memplan_buffer> buffers = arena.array<memplan_buffer>(rows + 1);
+    const Array<memplan_gap> holes = arena.array<memplan_gap>(gaps);
+    const Array<memplan_pair> pairs = arena.array<memplan_pair>(links);
+    const Array<memplan_join> tied = arena.array<memplan_join>(rows);
+    const Array<memplan_range> reserved = arena.array<memplan_range>(spaces_.reserved.size);
+    const Array<i64> found = arena.array<i64>(rows + 1);
+    if (arena.has_failed) return false;
+    gaps = links = 0;
+    for (i64 k = 0; k < rows; ++k) {
+      const i64 i = chosen[k];
+      const bool is_loose = k < count_;
+      // What has no lifetime is alive at a time of its own.
+      memplan_buffer row{spaces_.size[i], latest + k, latest + k + 1, 0, MEMPLAN_FREE, 0, 0, 0};
+      for (i64 y = lives_first_[i]; y < lives_first_[i + 1]; ++y) {
+        const i64 m = lives_[y];
+        if (y == lives_first_[i])
+          row.begin = spaces_.start[m];
+        else if (spaces_.start[m] > row.end)
+          holes[gaps++] = {static_cast<std::size_t>(k), row.end, spaces_.start[m]};
+        row.end = spaces_.end[m];
+      }
+      if (is_loose) {
+        row.alignment = spaces_.alignment[q][i], row.lowest = spaces_.lowest[q][i];
+        row.limit = spaces_.capacity[q];
+        if (spaces_.highest[q][i] < row.limit - row.size) row.limit = spaces_.highest[q][i] + row.size;
+        if (spaces_.highest[q][i] == row.lowest) row.pin = row.lowest;
+        // A part of a rigid group alone has no end of its own to keep.
+        if (spaces_.lowest[q][i] % row.alignment != 0 && row.pin == MEMPLAN_FREE) return false;
+        const i64 lead = row_of[spaces_.lead[i]] - 1;
+        if (spaces_.lead[i] != i) tied[joins++] = {static_cast<std::size_t>(k), static_cast<std::size_t>(lead), spaces_.distance[i]};
+      } else {
+        row.pin = run_.offset[i];
+      }
+      buffers[k] = row;
+      for (i64 y = spaces_.conflict_first[i]; y < spaces_.conflict_first[i + 1]; ++y)
+        if (const i64 j = row_of[spaces_.conflict[y]] - 1; j > k) pairs[links++] = {static_cast<std::size_t>(k), static_cast<std::size_t>(j)};
+    }
+    // Pinned on top of all, so that the first plan that fits is the best.
+    const i64 top = spaces_.capacity[q];
+    buffers[rows] = {1, latest + rows, latest + rows + 1, 0, top, 0, 0, 0};
+    memplan_problem problem = MEMPLAN_PROBLEM_INIT;
+    problem.buffers = buffers.data, problem.count = static_cast<std::size_t>(rows + 1), problem.capacity = top + 1;
+    problem.pairs = pairs.data, problem.pair_count = static_cast<std::size_t>(links);
+    problem.gaps = holes.data, problem.gap_count = static_cast<std::size_t>(gaps);
+    problem.joins = tied.data, problem.join_count = static_cast<std::size_t>(joins);
+    i64 ranges = 0;
+    for (i64 r = spaces_.reserved_first[q]; r < spaces_.reserved_first[q + 1]; ++r)
+      reserved[ranges++] = {spaces_.reserved[r][0], std::min(spaces_.reserved[r][1], top)};
+    problem.reserved = reserved.data, problem.reserved_count = static_cast<std::size_t>(ranges);
+    memplan_options options{};
+    options.work = kPackWork, options.seed = 1;
+    const memplan_result made = memplan_plan(&problem, &options, found.data);
+    work_ += kPackCost + made.nodes * kNodeWork;
+    if (made.status > MEMPLAN_FEASIBLE) return false;
+    for (i64 x = 0; x < count_; ++x) offset[window_[x]] = found[x];
+    return true;
+  }
+
+  // Place what has no place, window by window in the order of starts.
+  bool place_rest() {
+    is_backwards_ = false;
+    for (i64 i = 0; i < n(); ++i) {
+      i64 homes = 0, home = 0;
+      for (i64 q = 0; q < p(); ++q)
+        if (spaces_.homes[q][i]) ++homes, home = q;
+      if (homes == 1 && run_.pool[i] == kAbsent && spaces_.lowest[home][i] == spaces_.highest[home][i] && spaces_.lead[i] == i)
+        run_.pool[i] = home, run_.offset[i] = spaces_.lowest[home][i];
+    }
+    for (i64 next = 0; next < n();) {
+      if (run_.pool[by_start_[next]] != kAbsent) {
+        ++next;
+        continue;
+      }
+      place_.fill(0), count_ = 0;
+      i64 until = next;
+      for (; until < n() && count_ < largest_; ++until)
+        if (run_.pool[by_start_[until]] == kAbsent) add(by_start_[until]);
+      if (count_ == 0 || !place_window(true)) return false;
+      if (until == n()) return std::find(run_.pool.begin(), run_.pool.end(), kAbsent) == run_.pool.end();
+      // The later half waits for what comes after it, but for those that lie together with the first.
+      for (i64 x = 0; x < count_; ++x) {
+        const bool is_kept = x < (count_ + 1) / 2 || (mate_[x] != kAbsent && place_[window_[mate_[x]]] != 0);
+        place_[window_[x]] = is_kept;
+        if (!is_kept) run_.pool[window_[x]] = kAbsent;
+      }
+    }
+    return true;
+  }
+
+  // Search the window; keep what costs no more than before. Returns false where nothing was found.
+  bool place_window(bool has_goal) {
+    prepare();
+    i64 before = 0;
+    for (i64 x = 0; x < count_ && before < kMost; ++x)
+      before = run_.pool[window_[x]] == kAbsent ? kMost : before + price(window_[x]);
+    states_[0] = {0, 0, 0, 0};
+    i64 states = 1;
+    for (i64 x = 0; x < count_; ++x) {
+      if (is_over_()) return false;
+      list_walls(x);
+      child_count_ = 0;
+      for (i64 s = 0; s < states; ++s) branch(x, s, before, has_goal);
+      states = narrow(x);
+      if (states == 0) return false;
+    }
+    const auto costs_less = [](const State &a, const State &b) { return a.g < b.g; };
+    const i64 best = std::min_element(states_.data, states_.data + states, costs_less) - states_.data;
+    if (states_[best].g > before) return false;
+    for (i64 x = 0; x < count_; ++x) {
+      const Place &place = places_[best * largest_ + x];
+      run_.pool[window_[x]] = place.pool, run_.offset[window_[x]] = place.at;
+    }
+    return true;
+  }
+
+  // Sort the window, and say of each buffer what it has to do with those before it.
+  void prepare() {
+    const Array<i64> &rank = is_backwards_ ? end_rank_ : start_rank_;
+    std::sort(window_.data, window_.data + count_, [&rank](i64 a, i64 b) { return rank[a] < rank[b]; });
+    for (i64 x = 0; x < count_; ++x) place_[window_[x]] = x + 1;
+    for (i64 x = 0; x < count_; ++x) {
+      const i64 i = window_[x], lead = spaces_.together[i];
+      mask_[x] = 0, mate_[x] = kAbsent, last_[x] = x;
+      for (i64 k = near_first_[i]; k < near_first_[i + 1]; ++k)
+        if (const i64 y = place_[near_[k]] - 1; y >= 0 && y < x) mask_[x] |= u64{1} << y, last_[y] = x;
+      for (i64 k = mates_first_[lead]; k < mates_first_[lead + 1]; ++k) {
+        const i64 y = place_[mates_[k]] - 1;
+        if (y < 0 || y >= x) continue;
+        last_[y] = x;
+        // One of the same rigid group says more.
+        if (mate_[x] == kAbsent || spaces_.lead[mates_[k]] == spaces_.lead[i]) mate_[x] = y;
+      }
+    }
+    rest_[count_] = 0;
+    for (i64 x = count_ - 1; x >= 0; --x) {
+      i64 least = kFar;
+      for (i64 q = 0; q < p(); ++q)
+        if (spaces_.homes[q][window_[x]]) least = std::min(least, spaces_.price[q][window_[x]]);
+      rest_[x] = rest_[x + 1] + least;
+    }
+  }
+
+  // What is not in the window lies there already, as reserved ranges do; by memory, ascending.
+  void list_walls(i64 x) {
+    const i64 i = window_[x];
+    i64 count = 0;
+    for (i64 q = 0; q < p(); ++q) {
+      wall_first_[q] = count;
+      if (is_free(q) || !spaces_.homes[q][i]) continue;
+      for (i64 r = spaces_.reserved_first[q]; r < spaces_.reserved_first[q + 1]; ++r)
+        walls_[count++] = {spaces_.reserved[r][0], spaces_.reserved[r][1]};
+      for (i64 k = near_first_[i]; k < near_first_[i + 1]; ++k)
+        if (const i64 j = near_[k]; place_[j] == 0 && run_.pool[j] == q)
+          walls_[count++] = {run_.offset[j], run_.offset[j] + spaces_.size[j]};
+      std::sort(walls_.data + wall_first_[q], walls_.data + count, [](Range a, Range b) { return a.low < b.low; });
+    }
+    wall_first_[p()] = count;
+    work_ += count + 1;
+  }
+
+  void branch(i64 x, i64 s, i64 before, bool has_goal) {
+    const i64 i = window_[x], size = spaces_.size[i], mate = mate_[x];
+    const State &state = states_[s];
+    const Place *places = places_.data + s * largest_;
+    loose_count_.fill(0);
+    for (u64 mask = mask_[x]; mask != 0; mask &= mask - 1) {
+      const Place &place = places[std::countr_zero(mask)];
+      if (is_free(place.pool)) continue;
+      const Range wall{place.at, place.at + spaces_.size[window_[std::countr_zero(mask)]]};
+      Range *row = loose_walls_[place.pool];
+      i64 at = loose_count_[place.pool]++;
+      for (; at > 0 && row[at - 1].low > wall.low; --at) row[at] = row[at - 1];
+      row[at] = wall;
+    }
+    for (i64 q = 0; q < p(); ++q) {
+      if (!spaces_.homes[q][i] || (mate != kAbsent && places[mate].pool != q)) continue;
+      const i64 price = spaces_.price[q][i], g = state.g + price;
+      if (g + rest_[x + 1] > before) continue;
+      const i64 f = state.f + (has_goal ? std::max(price, run_.goal[i]) : price);
+      const auto offer = [&](i64 at, i64 waste) {
+        const u64 hash = last_[x] > x ? state.hash ^ name(x, q, at) : state.hash;
+        children_[child_count_++] = {f, g, state.waste + waste, hash, s, q, at};
+      };
+      if (is_free(q)) {
+        offer(0, 0);
+        continue;
+      }
+      list_gaps(q);
+      work_ += 1 + gap_count_ / 2;
+      const i64 lowest = spaces_.lowest[q][i], step = spaces_.alignment[q][i], highest = spaces_.highest[q][i];
+      const bool is_tied = mate != kAbsent && spaces_.lead[window_[mate]] == spaces_.lead[i];
+      i64 tried = 0;
+      if (!is_tied && gap_count_ > kGaps) {
+        // Those that it fits into best.
+        i64 to = 0;
+        for (i64 k = 0; k < gap_count_; ++k)
+          if (gaps_[k].high - gaps_[k].low >= size) gaps_[to++] = gaps_[k];
+        gap_count_ = to;
+        if (to > kGaps)
+          std::nth_element(gaps_.data, gaps_.data + kGaps, gaps_.data + to,
+                           [](Range a, Range b) { return a.high - a.low != b.high - b.low ? a.high - a.low < b.high - b.low : a.low < b.low; });
+      }
+      for (i64 k = 0; k < gap_count_ && tried < kGaps; ++k) {
+        const Range gap = gaps_[k];
+        if (gap.high - gap.low < size) continue;
+        if (is_tied) {
+          const i64 at = places[mate].at + spaces_.distance[i] - spaces_.distance[window_[mate]];
+          if (at >= gap.low && at + size <= gap.high && at >= lowest && at <= highest) offer(at, 0);
+          continue;
+        }
+        const i64 low = lowest - floor_div(lowest - std::max(gap.low, lowest), step) * step;
+        const i64 top = std::min(gap.high - size, highest);
+        if (low > top) continue;
+        const i64 high = low + (top - low) / step * step;
+        ++tried;
+        offer(low, gap.high - gap.low - size);
+        if (high > low) offer(high, gap.high - gap.low - size);
+      }
+    }
+  }
+
+  // The gaps of a memory between what lies there, whether fixed or of the window.
+  void list_gaps(i64 q) {
+    const Range *wall = walls_.data + wall_first_[q], *const walls_end = walls_.data + wall_first_[q + 1];
+    const Range *loose = loose_walls_[q], *const loose_end = loose + loose_count_[q];
+    i64 cursor = 0;
+    gap_count_ = 0;
+    while (wall < walls_end || loose < loose_end) {
+      const bool is_loose = loose < loose_end && (wall == walls_end || loose->low < wall->low);
+      const Range next = is_loose ? *loose++ : *wall++;
+      if (next.low > cursor) gaps_[gap_count_++] = {cursor, next.low};
+      cursor = std::max(cursor, next.high);
+    }
+    if (spaces_.capacity[q] > cursor) gaps_[gap_count_++] = {cursor, spaces_.capacity[q]};
+  }
+
+  // Keep the best that differ in what matters for those to come; return how many.
+  i64 narrow(i64 x) {
+    constexpr i64 most = 3 * kWidth;
+    if (child_count_ > most) std::nth_element(children_.data, children_.data + most, children_.data + child_count_);
+    std::sort(children_.data, children_.data + std::min(most, child_count_));
+    seen_.fill(0);
+    i64 made = 0;
+    for (i64 c = 0; c < std::min(most, child_count_) && made < kWidth; ++c) {
+      const Child &child = children_[c];
+      u64 hash = child.hash;
+      for (i64 y = 0; y < x; ++y)
+        if (last_[y] == x) hash ^= name(y, places_[child.parent * largest_ + y].pool, places_[child.parent * largest_ + y].at);
+      u64 slot = (hash | 1) % kSlots;
+      while (seen_[static_cast<i64>(slot)] != 0 && seen_[static_cast<i64>(slot)] != (hash | 1)) slot = (slot + 1) % kSlots;
+      if (seen_[static_cast<i64>(slot)] != 0) continue;
+      seen_[static_cast<i64>(slot)] = hash | 1;
+      Place *places = next_places_.data + made * largest_;
+      std::copy(places_.data + child.parent * largest_, places_.data + child.parent * largest_ + x, places);
+      places[x] = {child.pool, child.at};
+      next_[made++] = {child.f, child.g, child.waste, hash};
+    }
+    std::swap(states_, next_), std::swap(places_, next_places_);
+    return made;
+  }
+};
+
+}  // namespace memplan::windows

@@ -1,0 +1,58 @@
+"""The tables of the search for plans of several memories, window by window; see windows.hpp."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from memplan.planner.model.buffer_table import I64
+from memplan.solvers.core.tables import CORE, Rows
+
+
+class Spaces(NamedTuple):
+    """The `n` buffers and `p` memories of an instance; all lengths and offsets in its units.
+
+    Buffer `i` may lie in memory `q` where homes[q, i] is not 0, at lowest[q, i] and every alignment[q, i] above it up
+    to highest[q, i], and costs price[q, i] steps there. Buffers with equal `together` lie in one memory, those with
+    equal `lead` at their `distance` from each other. Where capacity[q] is ABSENT, there is room for all, and no offset
+    is searched.
+    """
+
+    size: I64  # (n,)
+    homes: Rows  # (p, n)
+    alignment: Rows
+    lowest: Rows
+    highest: Rows
+    price: Rows
+    lifetime_buffer: I64  # (m,)
+    start: I64
+    end: I64
+    conflict_first: I64  # (n + 1,): conflicts by name, symmetric
+    conflict: I64
+    together: I64  # (n,): the first of its group
+    lead: I64
+    distance: I64
+    capacity: I64  # (p,)
+    reserved_first: I64  # (p + 1,): disjoint ascending ranges of each memory
+    reserved: Rows
+
+
+class WindowSearch(NamedTuple):
+    """The task: a plan, of which buffers of memory ABSENT have no place yet, to be improved with so much work.
+
+    goal[i] is what buffer `i` costs in the cheapest choice without offsets, of which `home` has the memories, where it
+    is to be packed first. The kernel changes pool, offset and the state of random numbers, and fills `answer`: 1 where
+    all have a place, and the work that was done.
+    """
+
+    goal: I64  # (n,)
+    home: I64  # (n,) or empty
+    pool: I64
+    offset: I64
+    work: int
+    random: I64  # (1,), not 0
+    flag: I64  # (1,)
+    answer: I64  # (2,)
+
+
+search_windows = CORE.kernel("search_windows", tables=2)
+"""`search_windows(spaces, task)`: improve the plan of the task. Raises MemoryError."""

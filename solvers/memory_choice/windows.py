@@ -1,0 +1,133 @@
+"""Plans near the cheapest choice without offsets, for many buffers: its memories are packed window by window.
+
+What a window cannot hold leaves for a dearer memory. Then windows are freed in choice and offsets, again and again, and
+placed anew between all others, until each buffer costs what it does in that choice, or nothing better is found. See
+core/windows.hpp.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from memplan.planner.instance.instance import Instance
+from memplan.planner.model.buffer_table import ABSENT, I64, column
+from memplan.solvers.core import windows as core
+from memplan.solvers.core.exact import seed_of
+from memplan.solvers.core.tables import Reference
+from memplan.solvers.memory_choice.knapsack import Knapsack
+from memplan.solvers.packing.orders import RULES, Traits
+from memplan.solvers.packing.packer import Packer
+from memplan.solvers.packing.place import bounded_first
+from memplan.solvers.search.incumbent import Search
+
+NAME = "memory-choice:windows"
+_PLACED = {"holes", "conflicts", "pools", "capacity", "alignment", "pins", "ranges", "reserved", "cost"}
+FEATURES = frozenset(_PLACED | {"relative", "together"})
+"""The features of instances that the search honours."""
+_LEAST = 40
+"""The number of buffers from which it comes first; fewer are packed as a whole."""
+SLICE = 1_000_000
+"""The work between two looks at what was found, in steps of the kernel."""
+_STEPS_A_UNIT = 4
+"""The steps for each unit of Search.work_limit."""
+_RULES = (RULES[3], RULES[1], RULES[7])
+
+
+def suits(instance: Instance) -> bool:
+    """Return True if an instance is one for windows."""
+    return instance.objective == "cost" and len(instance) >= _LEAST and instance.features <= FEATURES
+
+
+class Windows:
+    """The search for plans near a choice; `spent` is its work, in units of Search.work_limit."""
+
+    def __init__(self, knapsack: Knapsack, search: Search) -> None:
+        self.knapsack, self.search, self.instance = knapsack, search, knapsack.instance
+        self.spaces = Reference(_spaces(knapsack))
+        n = len(self.instance)
+        self.spent, self.is_at_goal = 0, False
+        self._pool, self._offset = np.full(n, ABSENT), np.zeros(n, dtype=np.int64)
+        self._random = np.array([abs(seed_of(search.seed, 0)) | 1])
+        self._goal = np.zeros(n, dtype=np.int64)
+        self._packer, self._traits = Packer(self.instance, search.flag), Traits(self.instance)
+
+    def begin(self, home: I64) -> bool:
+        """Pack a choice; return whether there is a plan, be it that of the search."""
+        pool = home[self.knapsack.item]
+        self._goal = np.ascontiguousarray(self.spaces.table.price[pool, np.arange(len(pool))])
+        is_packed = self._run(pool, 0)
+        best = self.search.best
+        if not is_packed and best is not None:
+            self._pool, self._offset = best.pool.copy(), best.offset.copy()
+        return is_packed or best is not None
+
+    def improve(self) -> bool:
+        """Search windows for a while, and offer what costs less; return False where nothing did."""
+        before = self._cost()
+        self._run(self._pool[:0], SLICE)
+        self.is_at_goal = bool((self._prices() <= self._goal).all())
+        return self._cost() < before and self.offer()
+
+    def offer(self) -> bool:
+        """Offer the plan, with offsets where there is room for all; return True if it is the best."""
+        offset = self._offset.copy()
+        for q in np.flatnonzero(self.spaces.table.capacity == ABSENT).tolist():
+            here = self._pool == q
+            orders = (rule.order(self._traits) for rule in _RULES)
+            packed = [
+                (order, self._packer.pack(q, order))
+                for order in (bounded_first(self.instance, each[here[each]]) for each in orders)
+            ]
+            order, offsets = min(packed, key=lambda pair: _end(self.instance, *pair))
+            if (offsets == ABSENT).any():
+                return False
+            offset[order] = offsets
+        return self.search.offer(column(self._pool.copy()), column(offset), NAME)
+
+    def _run(self, home: I64, steps: int) -> bool:
+        answer = np.zeros(2, dtype=np.int64)
+        task = core.WindowSearch(
+            self._goal, column(home), self._pool, self._offset, steps, self._random, self.search.flag, answer
+        )
+        core.search_windows(self.spaces, Reference(task))
+        self.spent += int(answer[1]) // _STEPS_A_UNIT
+        return (bool(answer[0]) and self.search.flag[0] == 0) or not (self._pool == ABSENT).any()
+
+    def _prices(self) -> I64:
+        return self.spaces.table.price[self._pool, np.arange(len(self._pool))]
+
+    def _cost(self) -> int:
+        return int(self._prices().sum())
+
+
+def _end(instance: Instance, order: I64, offsets: I64) -> int:
+    """Return the highest end, or one above all where a buffer has no place."""
+    return 2**63 - 1 if (offsets == ABSENT).any() else int((offsets + instance.size[order]).max(initial=0))
+
+
+def _spaces(knapsack: Knapsack) -> core.Spaces:
+    instance, costs = knapsack.instance, knapsack.costs
+    price = np.zeros(instance.allowed.shape, dtype=np.int64)
+    for i, extra in enumerate([] if costs is None else costs.extra):
+        for q, steps in extra.items():
+            price[q, i] = steps
+    reserved = [pool.reserved for pool in instance.pools]
+    return core.Spaces(
+        size=instance.size,
+        homes=np.ascontiguousarray(instance.allowed, dtype=np.int64),
+        alignment=instance.alignment,
+        lowest=instance.lowest,
+        highest=instance.highest,
+        price=price,
+        lifetime_buffer=column(instance.lifetime_buffer),
+        start=instance.start,
+        end=instance.end,
+        conflict_first=instance.conflict_first,
+        conflict=instance.conflict,
+        together=instance.colocation,
+        lead=instance.anchor,
+        distance=instance.distance,
+        capacity=column([pool.capacity if pool.is_limited else ABSENT for pool in instance.pools]),
+        reserved_first=column(np.cumsum([0, *(len(rows) for rows in reserved)])),
+        reserved=np.ascontiguousarray(np.concatenate(reserved)),
+    )
