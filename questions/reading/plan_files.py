@@ -17,14 +17,20 @@ from memplan.planner.model.placement_table import PlacementTable
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
+from memplan.solvers.mip.solution_names import recognises
 
 
 def read_plan(data: bytes, problem: Problem, name: str | None, options: ModelOptions) -> Plan:
     """Return the plan of a problem from the bytes of a file; raises InputError.
 
-    It is JSON or CSV, with its problem or alone, a list of offsets, `{"id": offset}` or `[[id, offset], …]`, or what a
-    model or a dump says of its own.
+    It is JSON or CSV, with its problem or alone, a list of offsets, `{"id": offset}` or `[[id, offset], …]`, what a
+    model or a dump says of its own, or the solution of the problem's integer program.
     """
+    if recognises(data, name):
+        # The libraries behind it take longer to import than most commands take to run.
+        from memplan.solvers.mip.model_solution import plan_of_solution
+
+        return plan_of_solution(problem, data)
     if (kind := importers.detect(data, name)) is not None:
         own_plan = importers.read_model(data, name, options).own_plan
         if own_plan is None:

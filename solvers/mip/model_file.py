@@ -33,9 +33,7 @@ def write_model(problem: Problem, suffix: str, is_over: Callable[[], bool] = lam
         raise OptionError(f"suffix: must be .lp or .mps, got {shown(suffix)}")
     problem = EqualPools(problem).as_one if problem.equal_use else problem
     instance = compile_problem(problem)
-    rows = count_rows(instance)
-    if rows > MAX_ROWS:
-        raise OptionError(f"model: the program may have at most {MAX_ROWS} rows, got up to {rows}")
+    rows = refuse_large(instance)
     boxes, question = minimisation_of(instance)
     program = Draft()
 
@@ -51,6 +49,14 @@ def write_model(problem: Problem, suffix: str, is_over: Callable[[], bool] = lam
     head = _head(problem, instance)
     lines = text.lp(head) if suffix == ".lp" else text.mps(head)
     return ("\n".join(_watched(lines, look)) + "\n").encode("ascii")
+
+
+def refuse_large(instance: Instance) -> int:
+    """Return the most rows of the program of an instance; raises OptionError for more than MAX_ROWS."""
+    rows = count_rows(instance)
+    if rows > MAX_ROWS:
+        raise OptionError(f"model: the program may have at most {MAX_ROWS} rows, got up to {rows}")
+    return rows
 
 
 def _watched(lines: Iterator[str], look: Callable[[], None]) -> Iterator[str]:

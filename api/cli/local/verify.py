@@ -6,7 +6,7 @@ from typing import Any
 
 from memplan.api.cli.advice import CommandLine
 from memplan.api.cli.asking import ask, end, read, show, write_beside
-from memplan.api.cli.flags import BROWSER, SAVE_PLAN, TABLE
+from memplan.api.cli.flags import BROWSER, SAVE_PLAN, TABLE, Flag
 from memplan.api.cli.local.beside_plan import open_page, plan_page
 from memplan.api.cli.question_command import command_of
 from memplan.api.cli.streams import PAGE, write
@@ -14,10 +14,25 @@ from memplan.api.reports.plan_formats import write_plan
 from memplan.planner.errors import OptionError
 from memplan.questions.verify.verify import QUESTION
 
+_SOLUTION = (
+    "The solution of the problem's program (`convert -o model.lp` or .mps), as HiGHS, CBC or SCIP writes it, in place"
+    " of a plan."
+)
 
-@command_of(QUESTION, SAVE_PLAN, formats=("json", TABLE, BROWSER), beside=(PAGE,))
+
+@command_of(
+    QUESTION,
+    SAVE_PLAN,
+    Flag("solution", metavar="FILE", help=_SOLUTION),
+    formats=("json", TABLE, BROWSER),
+    beside=(PAGE,),
+)
 def verify(line: CommandLine) -> int:
     """Verify a plan, write a better one, and draw it."""
+    if (solution := line.given["solution"]) is not None:
+        if line.given["plan"] is not None:
+            raise OptionError("solution: must not be given beside a plan, which it is", way="leave one of them out")
+        line = line._replace(given={**line.given, "plan": solution})
     call = read(line)
     options: Any = call.options
     save_plan, values = call.flags["save_plan"], call.values

@@ -97,8 +97,7 @@ class ModelComparison(Answer):
 
 
 def compare(file: bytes, options: CompareOptions = CompareOptions(), control: Control = Control()) -> ModelComparison:
-    """Compare the memory planner of a model's own runtime with memplan: the bytes used, the bound, and the bytes
-    saved.
+    """Compare the memory planner of a model's own runtime with memplan: the bytes used, the bound, what is saved.
 
     A service reads the file in a process of its own, with limits of time and memory.
     """
@@ -143,11 +142,7 @@ def compare(file: bytes, options: CompareOptions = CompareOptions(), control: Co
         )
 
     note = running.note or silent
-    over_inputs = None
-    if options.in_place:
-        over_inputs = _planned(shared.problem_in_place(options.spare), time)
-    else:
-        refuse_spare(options.spare)
+    over_inputs = _in_place(shared, options, time)
     note(answer())
     if is_large and running.is_over:
         return answer()
@@ -175,6 +170,14 @@ class _SharedTime:
         part_s = self.running.left_s / max(1, self.plans)
         self.plans -= 1
         return replace(self.running, deadline=self.running.deadline.within(part_s))
+
+
+def _in_place(shared: Imported, options: CompareOptions, time: _SharedTime) -> OurPlan | None:
+    """Return the plan of results that are written over inputs, where that was wanted; raises OptionError."""
+    if options.in_place:
+        return _planned(shared.problem_in_place(options.spare), time)
+    refuse_spare(options.spare)
+    return None
 
 
 def _planned(problem: Problem, time: _SharedTime, solver: str = "auto", start: Plan | None = None) -> OurPlan:

@@ -1,0 +1,71 @@
+"""The plan in the solution that a solver wrote of an LP or MPS file of memplan's.
+
+HiGHS, CBC, SCIP and others write a line for each column, with its name and its value in it; most leave out zeros.
+"""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+from memplan.planner.errors import FormatError, shown
+from memplan.planner.instance.compile import compile_problem, lift
+from memplan.planner.model.buffer_table import column
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
+from memplan.solvers.mip.draft import Draft
+from memplan.solvers.mip.model_file import COLUMN_WORDS, ModelNames, refuse_large
+from memplan.solvers.mip.model_question import minimisation_of
+from memplan.solvers.mip.program import draft
+
+_ROWS = re.compile(r"#\s*(Rows|Dual)\b")
+_OFF = 1e-4
+"""How far from a whole number a solver may leave an offset."""
+
+
+def plan_of_solution(problem: Problem, data: bytes) -> Plan:
+    """Return the placements in a solution of the program that `write_model` writes of a problem; raises FormatError."""
+    if problem.equal_use:
+        raise FormatError("must be of a problem whose pools differ in use: of equal ones the program says one pool")
+    instance = compile_problem(problem)
+    refuse_large(instance)
+    boxes, question = minimisation_of(instance)
+    program = draft(boxes, question, Draft())
+    names = ModelNames(problem, boxes, COLUMN_WORDS)
+    used = {at for row in program.rows for at, _ in row.entries} | {program.objective}
+    name_of = {at: names.take(program.keys[at]) for at in sorted(at for at in used if at is not None)}
+    values = _values(data.decode("utf-8", "replace"), {name: at for at, name in name_of.items()})
+    pool, offset = np.zeros(boxes.n, np.int64), np.zeros(boxes.n, np.int64)
+    for b in range(boxes.n):
+        at = program.at["offset", b]
+        raw = values.get(at, 0.0) if at in name_of else float(program.lower[at])
+        if not (0 <= raw < 2**62 and abs(raw - round(raw)) <= _OFF):
+            raise FormatError(f"{name_of.get(at, '')}: must be a whole number of at least 0, got {shown(raw)}")
+        offset[b] = round(raw)
+        span = [*boxes.all[b].span]
+        pool[b] = max(span, key=lambda q: values.get(program.at["in", q, b], 0.0)) if len(span) > 1 else span[0]
+    return Plan(placements=lift(problem, instance, column(pool), column(offset)))
+
+
+def _values(text: str, columns: dict[str, int]) -> dict[int, float]:
+    """Return the values of columns that a solution has; raises FormatError where it has none of them."""
+    values: dict[int, float] = {}
+    for line in text.splitlines():
+        if _ROWS.match(line):
+            break
+        words = line.split()
+        k = next((k for k, word in enumerate(words[:3]) if word in columns), None)
+        if k is None or len(words) < k + 2:
+            continue
+        try:
+            values[columns[words[k]]] = float(words[k + 1])
+        except ValueError:
+            raise FormatError(f"{words[k]}: must have a number behind it, got {shown(words[k + 1])}") from None
+    if not values:
+        some = ", ".join([name for name in columns if name.startswith("o_")][:3])
+        raise FormatError(
+            f"must have the values of columns such as {some}, got none; give the solution of this problem's"
+            " program, as `memplan convert PROBLEM -o model.lp` writes it"
+        )
+    return values
