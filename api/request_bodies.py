@@ -6,7 +6,7 @@ A body is JSON, the file that the first input is read from, or a form of several
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, get_args
@@ -27,8 +27,10 @@ FORM = "multipart/form-data"
 TABLES = frozenset(module.MEDIA_TYPE for module in FORMATS.values()) - {JSON}
 """The media types of problems that are not JSON."""
 PLAN = "plan"
+LARGE_BYTES = 2**20
+"""Larger bodies are read by a child process, one at a time, since parsing holds the interpreter lock."""
 _MOST_FIELDS = 64
-"""More fields than any body has."""
+"""More fields than any body has, and more parts than any form."""
 _FILE_NAME = re.compile(rb"@?[\w./\\~-]+\.\w{1,12}\s*")
 _DISPOSITION = re.compile(rb'\b(name|filename)="([^"]*)"', re.IGNORECASE)
 
@@ -203,7 +205,9 @@ def _split_form(shape: BodyShape, media: str, body: bytes) -> BodyParts:
     if boundary is None:
         raise MediaTypeError(f"content-type: must have the boundary of a form, got {shown(media)}")
     parts, inputs = BodyParts(), shape.inputs
-    for part in (b"\r\n" + body).split(b"\r\n--" + boundary[1].encode())[1:-1]:
+    for number, part in enumerate(_cut(body, b"\r\n--" + boundary[1].encode())):
+        if number >= _MOST_FIELDS:
+            raise InputError(f"form: must have at most {_MOST_FIELDS} parts, got more")
         head, _, data = part.partition(b"\r\n\r\n")
         parameters = {key.decode().lower(): value.decode(errors="replace") for key, value in _DISPOSITION.findall(head)}
         name = inputs[0] if parameters.get("name") == "file" and "file" not in inputs else parameters.get("name", "")
@@ -216,6 +220,14 @@ def _split_form(shape: BodyShape, media: str, body: bytes) -> BodyParts:
             names = f"{', '.join(inputs)} or options"
             raise InputError(f"form: must have parts named {names}, got {shown(name)}{did_you_mean(name, inputs)}")
     return parts
+
+
+def _cut(body: bytes, border: bytes) -> Iterator[bytes]:
+    """Yield what lies between borders, the first of which may begin the body, one after the other."""
+    begin = 0 if body.startswith(border[2:]) else body.find(border) + 2
+    while begin != 1 and (end := body.find(border, begin := begin + len(border) - 2)) >= 0:
+        yield body[begin:end]
+        begin = end + 2
 
 
 def check_once(name: str, known: Collection[str], where: str) -> None:

@@ -35,6 +35,7 @@ from memplan.planner.instance.canonical import problem_hash
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import WireValue, as_tuple
+from memplan.questions import QUESTIONS
 from memplan.questions.inputs.extent import MOST_EXPANDED, Extent, check_expanded
 from memplan.questions.inputs.values import Input, InputValues, read_inputs
 from memplan.questions.plan.answers import problem_in_heaps
@@ -44,6 +45,8 @@ from memplan.questions.question.wire import read_question
 from memplan.questions.reading import OF_PLANS, Reader, ReadOptions, reading_of_plan, validated, with_reading
 from memplan.questions.reading.adapting import adapted, aligned
 
+PLAN_HASH = "plan_hash"
+"""The field that names a plan to keep, instead of the plan."""
 TERMS = ("priority", "deadline_s")
 """The fields of a job's request besides its inputs and options."""
 MOST_BUFFERS, MOST_CELLS, MOST_PAIRS = 5_000_000, 20_000_000, 100_000
@@ -59,7 +62,7 @@ _NONE = Extent()
 class ParsedRequest:
     """A parsed question: counted, its options checked, its inputs not yet read.
 
-    kind, question: the question that answers it.
+    kind: the question that answers it.
     fields: inputs by their names, as JSON has them.
     files: inputs that came as files.
     options: how it is to be answered.
@@ -70,7 +73,6 @@ class ParsedRequest:
     """
 
     kind: str
-    question: Question[Any]
     fields: Mapping[str, Any]
     files: Mapping[str, SentFile]
     options: QuestionOptions
@@ -78,6 +80,17 @@ class ParsedRequest:
     extent: Extent
     terms: Mapping[str, Any]
     is_foreign: bool
+
+    @property
+    def question(self) -> Question[Any]:
+        """The question that answers it."""
+        return QUESTIONS[self.kind]
+
+    def without_inputs(self) -> ParsedRequest:
+        """Return the request without what its inputs hold, but for the hash of a plan to keep."""
+        keep = self.fields.get("keep")
+        kept = {PLAN_HASH: keep[PLAN_HASH]} if isinstance(keep, dict) and PLAN_HASH in keep else None
+        return replace(self, fields=dict.fromkeys(self.fields) | ({"keep": kept} if kept else {}), files={})
 
     @property
     def is_plain_plan(self) -> bool:
@@ -188,7 +201,7 @@ def parse_request(kind: str, head: str, body: bytes, *, terms: Collection[str] =
         rows = file.data.count(b"\n") if minimalloc_csv.recognises(file.data) else 0
         extent = extent.with_other(Extent(rows, rows))
     check_extent(extent)
-    return ParsedRequest(kind, question, parts.fields, parts.files, options, reading, extent, parts.terms, is_foreign)
+    return ParsedRequest(kind, parts.fields, parts.files, options, reading, extent, parts.terms, is_foreign)
 
 
 def check_extent(extent: Extent) -> None:

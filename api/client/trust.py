@@ -23,30 +23,15 @@ _OBEYED = re.compile(rb"\\u|\xc2[\x80-\x9f]|\xe2\x80[\xa8-\xae]|\xe2\x81[\xa6-\x
 
 def harmless(data: bytes, asked: bytes) -> bytes:
     """Return an answer of JSON with escapes for what a terminal would obey, but for the texts that were asked with."""
-    if _OBEYED.search(data) is None:
-        return data
-    own = set[str]()
-    _texts(from_json(asked or b"null"), own)
-    return to_json(_escaped(from_json(data), own))
+    return data if _OBEYED.search(data) is None else to_json(_escaped(from_json(data), asked))
 
 
-def _texts(value: Any, found: set[str]) -> None:
+def _escaped(value: Any, asked: bytes) -> Any:
     if isinstance(value, str):
-        found.add(value)
-    elif isinstance(value, dict):
-        found.update(value)
-        _texts([*value.values()], found)
-    elif isinstance(value, list):
-        for each in value:
-            _texts(each, found)
-
-
-def _escaped(value: Any, own: set[str]) -> Any:
-    if isinstance(value, str):
-        return value if value in own else printable(value)
+        return value if value.isprintable() or to_json(value) in asked else printable(value)
     if isinstance(value, dict):
-        return {_escaped(name, own): _escaped(each, own) for name, each in value.items()}
-    return [_escaped(each, own) for each in value] if isinstance(value, list) else value
+        return {_escaped(name, asked): _escaped(each, asked) for name, each in value.items()}
+    return [_escaped(each, asked) for each in value] if isinstance(value, list) else value
 
 
 def believed(problem: Problem, plan: Plan | None, is_plain: bool = True) -> Plan:

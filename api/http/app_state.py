@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from functools import partial
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from anyio import CapacityLimiter, to_thread
 from fastapi import Request
@@ -14,12 +14,13 @@ from fastapi import Request
 from memplan.api.faults import Faults
 from memplan.api.http.auth import KeyGate, caller_of, look_up
 from memplan.api.http.middleware import Streams
-from memplan.api.http.receiving import BODIES_HELD, HeldBytes
+from memplan.api.http.receiving import BODIES_HELD, SMALL_BYTES, HeldBytes
 from memplan.api.jobs.event_feed import Following
 from memplan.api.jobs.lifecycle import open_jobs
 from memplan.api.metrics import Metrics
 from memplan.api.readiness import Readiness, solves_a_tiny_problem
-from memplan.api.refusals import NotInTimeError
+from memplan.api.refusals import NotInTimeError, UnavailableError
+from memplan.api.request_bodies import LARGE_BYTES, TooLargeError
 from memplan.api.service.admission import MOST, AdmissionQueue
 from memplan.api.service.answering import WorkService
 from memplan.api.service.cache.plan_cache import PlanCache
@@ -30,19 +31,17 @@ from memplan.api.store.api_key import Key
 from memplan.api.store.errors import FullDiskError
 from memplan.api.store.store import PATIENCE_S, Store
 from memplan.api.workers.pool import ChildPool
+from memplan.api.workers.task import Task, TooMuchMemoryError, done
 from memplan.api.workers.workers import Workers
 from memplan.solvers.search.control import Deadline
 
 T = TypeVar("T")
 MOST_STREAMS = 1000
 """The most open streams of a process."""
-SMALL_BYTES = 32 * 2**10
-"""Bodies up to the first size are read at once, as a thread would cost more; above the second, one at a time is
-compiled, since that holds the interpreter lock.
-"""
-_LARGE_BYTES = 2**20
 _THREADS = 2
 """The number of threads for quick searches, and for other work."""
+_READ_S = 60.0
+"""The most seconds for reading a large body, and for waiting until others are read."""
 _GRACE_S = 0.25
 """The grace after the deadline for reading a request; an answer counts as late after half a second."""
 _WATCHED_AFTER_S = 0.01
@@ -100,10 +99,11 @@ class Service:
         self.store = await to_thread.run_sync(Store.open, settings.database_url, settings.data_folder, PATIENCE_S)
         stack.callback(self.store.close)
         pool = ChildPool(settings, self.metrics.lost_worker, self.faults)
-        self.workers = Workers(pool, MOST * self.queue.places)
+        self.bodies.most_grown = pool.most_bytes // 2
+        self.workers = Workers(pool, MOST * self.queue.places + 1)
         stack.push_async_callback(to_thread.run_sync, pool.close)
         self.cache = await stack.enter_async_context(PlanCache.tended(self.store))
-        self.working = WorkService(self.workers, self.queue)
+        self.working = WorkService(self.workers, self.queue, self.cache)
         self.solving = PlanService(self.cache, self.workers, self.queue, self.metrics, _THREADS)
         self.following = await stack.enter_async_context(open_jobs(self.store, self.metrics, settings, pool))
         await to_thread.run_sync(pool.warm)
@@ -142,18 +142,32 @@ class Service:
     ) -> T:
         """Do work on `n_bytes` that is no search: inline if it is short, else in a thread.
 
-        With a deadline, large work runs one piece at a time; raises NotInTimeError soon after it and drops later
-        results.
+        With a deadline, raises NotInTimeError soon after it and drops later results.
         """
         if is_short and n_bytes <= SMALL_BYTES:
             return work()
-        is_large = deadline is not None and n_bytes > _LARGE_BYTES
-        limiter = self._for_large if is_large else self._threads
         try:
             async with asyncio.timeout(None if deadline is None else max(0.0, deadline.left_s) + _GRACE_S):
-                return await to_thread.run_sync(work, limiter=limiter, abandon_on_cancel=True)
+                return await to_thread.run_sync(work, limiter=self._threads, abandon_on_cancel=True)
         except TimeoutError:
             raise NotInTimeError("body: could not be read within its time limit") from None
+
+    async def read(self, function: Callable[..., T], body: bytes, *given: Any) -> T:
+        """Return `function(body, *given)`, which reads what a caller sent: for a large body in a child, one at a time.
+
+        Raises InputError, and UnavailableError where it could not be read in time.
+        """
+        if len(body) <= LARGE_BYTES:
+            return await self.run(partial(function, body, *given), len(body))
+        task = Task(done, (function, body, *given), "body", Deadline.after(_READ_S), is_large=True)
+        try:
+            async with asyncio.timeout(_READ_S), self._for_large:
+                found: T = await self.workers.run(task, asyncio.Event())
+                return found
+        except TooMuchMemoryError:
+            raise TooLargeError("body: must be read with the memory of one worker, and needs more") from None
+        except (NotInTimeError, TimeoutError):
+            raise UnavailableError(f"body: could not be read within {_READ_S:g} s beside others") from None
 
     @asynccontextmanager
     async def caller(self, request: Request) -> AsyncIterator[asyncio.Event]:

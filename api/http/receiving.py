@@ -1,4 +1,7 @@
-"""Receiving of a request: its media type, and its body within limits of size, time and total memory."""
+"""Receiving of a request: its media type, and its body within limits of size, time and total memory.
+
+What a body becomes is known while it comes: JSON that a few bytes make large, such as `[{},{},...]`, is not parsed.
+"""
 
 from __future__ import annotations
 
@@ -9,18 +12,24 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 
 import anyio
+import numpy as np
 from starlette.requests import Request
 
 from memplan.api.http.auth import caller_of
 from memplan.api.refusals import FullError, TooSlowError
-from memplan.api.request_bodies import BYTES, CSV, FORM, JSON, MediaTypeError, TooLargeError
+from memplan.api.request_bodies import BYTES, CSV, FORM, JSON, LARGE_BYTES, MediaTypeError, TooLargeError
+from memplan.api.requests import MOST_BUFFERS
 from memplan.planner.errors import shown
 
 BODY_S = 30.0
 """The most seconds for receiving a body."""
 BODIES_HELD = 16
 """The most bodies of maximal size that are held at a time; one key may hold half of them."""
-_DRAIN_S = 1.0
+SMALL_BYTES = 32 * 2**10
+"""Bodies up to this size are read at once, as a thread would cost more."""
+_DRAIN_S = 0.4
+_BYTES_OF = ((b"{", 200), (b"[", 88), (b",", 64))
+"""The bytes of what a character of JSON begins: an object of few keys, a list, and a number or text in it."""
 _URL_FORM = "application/x-www-form-urlencoded"
 _CHARSET = re.compile(r"""charset\s*=\s*"?([^";\s]*)""", re.IGNORECASE)
 _MORE = " (the server's MEMPLAN_MAX_BODY_BYTES says how many)"
@@ -32,6 +41,8 @@ class HeldBytes:
     """The bytes of unanswered bodies, in total and by key. For one event loop."""
 
     most: int
+    most_grown: int = 2**62
+    """The most memory that one body may take once it is parsed."""
     held: int = 0
     of_key: Counter[str | None] = field(default_factory=Counter)
 
@@ -63,6 +74,30 @@ class HeldShare:
         self.count = 0
 
 
+@dataclass
+class Grown:
+    """What the JSON received so far becomes, without parsing it: its objects and lists, and their memory in bytes."""
+
+    n_openings: int = 0
+    n_bytes: int = 0
+
+    def add(self, text: bytes | bytearray, most_bytes: int) -> None:
+        """Count a part of a body; raises TooLargeError beyond `most_bytes`, or more openings than buffers may be."""
+        counts = _counts(text)
+        self.n_openings += counts[0] + counts[1]
+        self.n_bytes += len(text) + sum(count * size for count, (_, size) in zip(counts, _BYTES_OF, strict=True))
+        if self.n_openings > MOST_BUFFERS:
+            raise TooLargeError(f"body: objects and lists must be at most {MOST_BUFFERS}, got more")
+        if self.n_bytes > most_bytes:
+            raise TooLargeError(f"body: must be read with {most_bytes} bytes of memory, and needs more")
+
+
+def _counts(text: bytes | bytearray) -> list[int]:
+    """Return how often each character of `_BYTES_OF` is in a text, which nothing refers to afterwards."""
+    codes = np.frombuffer(text, np.uint8)
+    return [int(np.count_nonzero(codes == character[0])) for character, _ in _BYTES_OF]
+
+
 def media_type(request: Request, *known: str) -> str:
     """Return the media type of a body, JSON by default; raises MediaTypeError.
 
@@ -84,14 +119,16 @@ def media_type(request: Request, *known: str) -> str:
     return header if kind == FORM else kind
 
 
-async def read_body(request: Request, limit: int) -> bytes:
+async def read_body(request: Request, limit: int, media: str = "") -> bytes:
     """Return the body; raises TooLargeError once more than `limit` bytes are announced or received.
 
-    Raises TooSlowError where it does not come in time, and FullError where the server holds too many other bodies.
+    Raises it, too, for a body of JSON, one value or many, as soon as it is known to take too much memory. A body that
+    this process parses counts with what it becomes. Raises TooSlowError where it does not come in time, and FullError
+    where the server holds too many other bodies.
     """
     announced = request.headers.get("content-length", "")
     stream, share, body = request.stream(), request.state.body_share, bytearray()
-    share.key_id = caller_of(request).key_id
+    share.key_id, grown = caller_of(request).key_id, Grown()
     try:
         if announced.isdecimal() and int(announced) > limit:
             raise TooLargeError(f"body: must be at most {limit} bytes, got {announced}{_MORE}")
@@ -101,6 +138,10 @@ async def read_body(request: Request, limit: int) -> bytes:
                     raise TooLargeError(f"body: must be at most {limit} bytes, got more{_MORE}")
                 share.take(len(chunk))
                 body += chunk
+                if len(body) > SMALL_BYTES and "json" in media:
+                    grown.add(chunk if grown.n_bytes else body, share.whole.most_grown)
+            if len(body) <= LARGE_BYTES:
+                share.take(max(0, grown.n_bytes - len(body)))
     except TimeoutError:
         raise TooSlowError(f"body: must come within {BODY_S:g} s") from None
     except (TooLargeError, FullError):

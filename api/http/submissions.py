@@ -27,8 +27,8 @@ from memplan.questions.inputs.values import Subject, subject_of
 from memplan.questions.plan.reason import check_solver, refuse_own_planner
 
 
-def read_new_job(media: str, query: str, body: bytes, settings: Settings, said: Mapping[str, Any]) -> Job:
-    """Make a job from the body of `POST /v1/jobs`, its deadline counted from now; raises InputError.
+def read_new_job(body: bytes, media: str, query: str, settings: Settings, said: Mapping[str, Any]) -> Job:
+    """Make a job from the body of `POST /v1/jobs`, its deadline counted from now, but for the body; raises InputError.
 
     `said` has the key of the caller and the one under which the request is done once.
     """
@@ -54,7 +54,6 @@ def read_new_job(media: str, query: str, body: bytes, settings: Settings, said: 
     return Job(
         kind=kind,
         head=head,
-        body=body,
         problem_hash=subject.hash,
         n_buffers=subject.n_buffers,
         name=None if named is None else named[:NAME_CHARACTERS],

@@ -10,9 +10,9 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from memplan.api.faults import BODY
-from memplan.api.jobs.answering import do_job
 from memplan.api.refusals import NotInTimeError, UnavailableError
 from memplan.api.request_bodies import PLAN
+from memplan.api.service.answering import perform
 from memplan.api.store.errors import StoreError
 from memplan.api.store.job import Job, State, WorkAnswer
 from memplan.api.store.store import Store
@@ -80,7 +80,8 @@ class JobRun:
         if job.deadline_at is not None:
             limit_s = min(limit_s, max(_LEAST_S, job.deadline_at - time.time()))
         grace_s = _GRACE_S * 2**job.failures
-        task = Task(do_job, (job, record), job.kind, NEVER, limit_s=limit_s, grace_s=grace_s)
+        what = job.kind, job.head, job.body, record, job.answer
+        task = Task(perform, what, job.kind, NEVER, limit_s=limit_s, grace_s=grace_s)
         answer: WorkAnswer = self._pool.run(task, self._report, self.cancelled)
         if answer.known is not None:
             known = replace(answer.known, hash=name)

@@ -14,6 +14,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from importlib import import_module
 from queue import SimpleQueue
 from typing import Any
 
@@ -29,6 +30,8 @@ from memplan.solvers.search.control import Deadline
 
 Ids = tuple[str | None, str | None]
 """The ids of a task's request and job, for the lines of the log."""
+_TASKS = "memplan.api.service.answering"
+"""The module of most tasks, which stands above this one."""
 _REPORT_EVERY_S, _RESULT_EVERY_S = 0.25, 1.0
 
 
@@ -138,6 +141,7 @@ def main() -> None:
     gc.disable()  # loaded modules stay; each fork collects only its own garbage
     logging.config.dictConfig(log_config("json" if os.environ.get("MEMPLAN_LOG_FORMAT") == "json" else "text"))
     load_all()
+    import_module(_TASKS)
     fork_always(Line(fileno=0))
     gc.enable()
     child = _Child(Parent(is_kept=True))

@@ -107,7 +107,7 @@ class ChildPool:
             child.limit()
             # A child that was killed may have noted an answer before, and is not seen to have ended at once; one that
             # is nice stays so.
-            self._leave(child, is_well and child.stopped_by is None and not call.is_nice)
+            self._leave(child, is_well and child.stopped_by is None and not call.is_nice and not task.is_large)
         if isinstance(outcome, errors.MemplanError):
             raise outcome
         return outcome

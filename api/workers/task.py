@@ -39,6 +39,7 @@ class Task:
     limit_s: where given, the time counts from when a child begins, and ends at the deadline at the latest.
     grace_s: how much later the answer may come; then the child is killed.
     is_search: it has an answer at any time, and gives the best so far when it is to end.
+    is_large: it takes much memory, which its child keeps; another child does what follows.
     """
 
     run: Callable[..., Any]
@@ -48,10 +49,16 @@ class Task:
     limit_s: float | None = None
     grace_s: float = 0.25
     is_search: bool = False
+    is_large: bool = False
 
     def due(self) -> Deadline:
         """Return the deadline of the answer for a child that begins now."""
         return self.deadline if self.limit_s is None else Deadline.after(min(self.limit_s, self.deadline.left_s))
+
+
+def done(_control: Control, function: Callable[..., Any], *given: Any) -> Any:
+    """Return what a function without a control makes of what is given, in a child."""
+    return function(*given)
 
 
 def told_of(error: Exception) -> tuple[str, list[Any]]:

@@ -77,7 +77,7 @@ class Workers:
         self,
         task: Task,
         cancelled: asyncio.Event,
-        is_short: threading.Event | None,
+        is_short: threading.Event | None = None,
         hear: Callable[[list[Any], Any], None] | None = None,
         noted: Callable[[], None] | None = None,
     ) -> Any:

@@ -26,10 +26,12 @@ from memplan.api.http.receiving import media_type, read_body
 from memplan.api.options import Options
 from memplan.api.refusals import UnavailableError
 from memplan.api.reports.plan_formats import PLAN_FORMATS
-from memplan.api.request_bodies import JSON, PLAN
-from memplan.api.requests import check_time_limit, head_of, parse_request, write_in
+from memplan.api.request_bodies import JSON, LARGE_BYTES, PLAN
+from memplan.api.requests import ParsedRequest, check_time_limit, head_of, parse_request, write_in
+from memplan.api.service.answering import OF_A_LINE, look
 from memplan.api.service.cache.compiled_problem import CompiledProblem
 from memplan.api.service.plan_service import PlanRequest
+from memplan.api.store.stored_plan import known_as
 from memplan.planner.errors import InputError, OptionError, shown
 from memplan.planner.model.plan import Plan
 from memplan.questions.question.wire import read_object
@@ -57,9 +59,9 @@ async def batch(request: Request) -> Response:
     service, wanted = Service.of(request), Wanted.of(request, Plan)
     kind = media_type(request, NDJSON, JSON)
     parse_request(PLAN, head_of(JSON, wanted.query), _NOTHING)  # an error in the query affects all submissions
-    body = await read_body(request, service.settings.max_body_bytes)
-    lines = lines_of(body) if kind == NDJSON else iter(await service.run(partial(submissions_of, body), len(body)))
-    answers = _Batch(service, lines, wanted, caller_of(request).key_id)
+    body = await read_body(request, service.settings.max_body_bytes, kind)
+    body = body if kind == NDJSON else await service.read(submissions_of, body)
+    answers = _Batch(service, lines_of(body), wanted, caller_of(request).key_id)
     return StreamingResponse(_lines(request, answers), media_type=NDJSON)
 
 
@@ -74,8 +76,8 @@ def lines_of(body: bytes) -> Iterator[bytes]:
         start = end + 1
 
 
-def submissions_of(body: bytes) -> list[bytes]:
-    """Return the entries of `{"submissions": [...]}`; raises InputError."""
+def submissions_of(body: bytes) -> bytes:
+    """Return the entries of `{"submissions": [...]}`, one a line; raises InputError."""
     if body.lstrip()[:1] == b"[":
         raise InputError('body: must be an object, got a list: write {"submissions": [...]}')
     content = read_object(body)
@@ -89,7 +91,7 @@ def submissions_of(body: bytes) -> list[bytes]:
     for i, entry in enumerate(entries):
         if not isinstance(entry, dict):
             raise InputError(f"submissions[{i}]: must be an object, got {shown(entry)}")
-    return [to_json(entry) for entry in entries]
+    return b"\n".join(map(to_json, entries))
 
 
 @dataclass(frozen=True)
@@ -130,12 +132,12 @@ class _Batch:
         try:
             if cancelled.is_set():
                 raise UnavailableError("memplan: stopped before this one had its turn")
-            compiled, options = await self.service.run(partial(self._read, line, about), len(line))
-            wanted = PlanRequest(compiled, options, Deadline.after(inf), self.key_id)
-            plan = await self.service.solving.plan(wanted, cancelled)
-            written = await self.service.run(
-                partial(write_in, options.format or "json", plan, compiled.problem), len(line)
-            )
+            if (written := await self._large(line, about, cancelled)) is None:
+                compiled, options = await self.service.run(partial(self._read, line, about), len(line))
+                wanted = PlanRequest(compiled, options, Deadline.after(inf), self.key_id)
+                plan = await self.service.solving.plan(wanted, cancelled)
+                write = partial(write_in, options.format or "json", plan, compiled.problem)
+                written = await self.service.run(write, len(line))
             selection = self.wanted.selection
             return _line(about, "plan", written if selection is None else selection.write(written))
         except Exception as error:  # noqa: BLE001  the border: the others of the batch go on
@@ -147,8 +149,27 @@ class _Batch:
         assert answer is not None
         return _line(about, "error", bytes(answer.body))
 
+    async def _large(self, line: bytes, about: dict[str, Any], cancelled: asyncio.Event) -> bytes | None:
+        """Return the written plan of a line so large that only a child reads it; None for any other."""
+        if len(line) <= LARGE_BYTES:
+            return None
+        head, due = head_of(JSON, self.wanted.query), Deadline.after(inf)
+        asked, problem_hash = await self.service.read(look, line, PLAN, head, OF_A_LINE)
+        options = self._checked(asked, about)
+        if problem_hash is None:
+            return None
+        sent, plan_format, limit_s = (PLAN, head, line), options.format or "json", options.time_limit_s
+        working = self.service.working
+        known = known_as(problem_hash, self.service.plan_key(self.key_id))
+        answer = await working.plan(sent, known, plan_format, limit_s, due, cancelled, self.key_id)
+        return answer.content
+
     def _read(self, line: bytes, about: dict[str, Any]) -> tuple[CompiledProblem, Options]:
-        asked = parse_request(PLAN, head_of(JSON, self.wanted.query), line, terms=("id",))
+        asked = parse_request(PLAN, head_of(JSON, self.wanted.query), line, terms=OF_A_LINE)
+        key = self.service.plan_key(self.key_id)
+        return CompiledProblem.of(asked.input_values()["problem"], key), self._checked(asked, about)
+
+    def _checked(self, asked: ParsedRequest, about: dict[str, Any]) -> Options:
         about["id"] = _name(asked.terms.get("id"))
         options = asked.options
         assert isinstance(options, Options)
@@ -156,7 +177,7 @@ class _Batch:
         if options.format not in (None, *_JSON_FORMATS):
             names = f"{', '.join(_JSON_FORMATS[:-1])} or {_JSON_FORMATS[-1]}"
             raise OptionError(f"format: must be {names} in a batch, got {shown(options.format)}")
-        return CompiledProblem.of(asked.input_values()["problem"], self.service.plan_key(self.key_id)), options
+        return options
 
 
 async def _lines(request: Request, found: _Batch) -> AsyncIterator[bytes]:

@@ -27,6 +27,11 @@ from memplan.questions import QUESTIONS
 from memplan.questions.question import Question
 
 router = APIRouter()
+_INERT = {
+    "Content-Disposition": "attachment",
+    "Content-Security-Policy": "sandbox; default-src 'none'; frame-ancestors 'none'",
+}
+"""The headers of what a caller stored, of whatever type: no browser shows it or runs it as a page of this server."""
 
 
 def _route(part: str) -> Callable[..., Any]:
@@ -36,7 +41,7 @@ def _route(part: str) -> Callable[..., Any]:
         operation_id=f"get_job_{part}",
         summary=f"Fetch a job's {'answer' if part == 'result' else part}",
         response_class=Response,
-        responses=error_answers(401, 403, 404, 429, 503),
+        responses=error_answers(401, 403, 404, *((422,) if part in ("plan", "result") else ()), 429, 503),
         dependencies=[may("read")],
     )
 
@@ -68,17 +73,16 @@ async def problem(request: Request, job_id: str) -> Response:
     """Answer with the problem that a job plans, as it was submitted: what `POST /v1/plan` takes."""
     job = await job_of_caller(request, job_id)
     head, body = await _request_of(request, job)
-    read = partial(_problem, job.kind, head, body)
-    if (problem := await Service.of(request).run(read, len(body))) is None:
+    if (written := await Service.of(request).read(_problem_in, body, job.kind, head)) is None:
         return problem_details(404, ("problem: this job has none but what is in its request",))
-    return Response(memplan_json.write_problem(problem), media_type=JSON)
+    return Response(written, media_type=JSON)
 
 
 @_route("request")
 async def sent(request: Request, job_id: str) -> Response:
     """Answer with the body that was submitted, which the call of the job's kind takes."""
     head, body = await _request_of(request, await job_of_caller(request, job_id))
-    return Response(body, media_type=head.partition("\t")[0])
+    return Response(body, media_type=head.partition("\t")[0], headers=_INERT)
 
 
 async def _shaped(request: Request, job: Job) -> Response:
@@ -102,18 +106,22 @@ async def _plan(request: Request, job: Job, content: bytes) -> Response:
     plan_format = job.options.get("format") or format_accepted(request)
     if plan_format != "json":
         head, body = await _request_of(request, job)
-        write = partial(_written, head, body, content, plan_format)
-        content = await Service.of(request).run(write, len(body), is_short=False)
+        content = await Service.of(request).read(_written, body, head, content, plan_format)
     return plan_response(content, job.plan_status, plan_format)
 
 
-def _written(head: str, body: bytes, content: bytes, plan_format: str) -> bytes:
+def _written(body: bytes, head: str, content: bytes, plan_format: str) -> bytes:
     """Write a job's plan in a format; a plan of more than a problem keeps the format in which it was made."""
-    problem = _problem(PLAN, head, body)
+    problem = _problem(body, PLAN, head)
     return content if problem is None else write_in(plan_format, Plan.model_validate_json(content), problem)
 
 
-def _problem(kind: str, head: str, body: bytes) -> Problem | None:
+def _problem_in(body: bytes, kind: str, head: str) -> bytes | None:
+    problem = _problem(body, kind, head)
+    return None if problem is None else memplan_json.write_problem(problem)
+
+
+def _problem(body: bytes, kind: str, head: str) -> Problem | None:
     """Return the validated problem of a plan request; None for other questions, or if it is about more."""
     asked = parse_request(kind, head, body)
     problem: Problem | None = asked.input_values()["problem"] if asked.is_plain_plan else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import aclosing
+from dataclasses import replace
 from functools import partial
 
 from fastapi import APIRouter, Depends, Request, Response
@@ -59,10 +60,10 @@ async def submit(request: Request, response: Response, idempotency_key: Idempote
     """
     service, caller = Service.of(request), caller_of(request)
     media, query = media_type(request), request.scope["query_string"].decode("latin-1")
-    settings, body = service.settings, await read_body(request, most_bytes(media, service.settings))
+    settings, body = service.settings, await read_body(request, most_bytes(media, service.settings), media)
     once = None if idempotency_key is None else f"{caller.key_id or ''} {idempotency_key}"
     fields = {"key_id": caller.key_id, "idempotency_key": once}
-    new = await service.run(partial(read_new_job, media, query, body, settings, fields), len(body))
+    new = replace(await service.read(read_new_job, body, media, query, settings, fields), body=body)
     jobs, bytes_ = (settings.max_jobs, caller.max_jobs), (settings.max_kept_bytes, caller.max_kept_bytes)
     job = await service.store.briefly(partial(service.store.jobs.add, new, *jobs, *bytes_))
     response.headers["Location"] = f"{PATH}/{job.id}"

@@ -11,7 +11,6 @@ from hashlib import sha256
 from typing import Any
 
 from fastapi import APIRouter, Request, Response
-from pydantic_core import to_json
 
 from memplan.api.faults import BODY
 from memplan.api.http.answers import Wanted, format_accepted, plan_response
@@ -22,11 +21,20 @@ from memplan.api.http.receiving import media_type, read_body
 from memplan.api.metrics import LATE_S, LOOKUP
 from memplan.api.options import Options
 from memplan.api.refusals import NotInTimeError
-from memplan.api.request_bodies import JSON, PLAN
-from memplan.api.requests import ParsedRequest, check_time_limit, head_of, most_bytes, parse_request, write_in
-from memplan.api.service.answering import answered
+from memplan.api.request_bodies import JSON, LARGE_BYTES, PLAN
+from memplan.api.requests import (
+    PLAN_HASH,
+    ParsedRequest,
+    check_time_limit,
+    head_of,
+    most_bytes,
+    parse_request,
+    write_in,
+)
+from memplan.api.service.answering import answered, look, with_old_plan
 from memplan.api.service.cache.compiled_problem import CompiledProblem
 from memplan.api.service.plan_service import PlanRequest
+from memplan.api.store.stored_plan import known_as
 from memplan.api.store.tables.jobs import HASH
 from memplan.planner import __version__
 from memplan.planner.errors import OptionError, shown
@@ -44,7 +52,6 @@ _ROW_S = 2.5e-6
 """The least seconds for reading and compiling each row and each pair."""
 _SHORT_CELLS = 3_000
 """The rows times pools up to which reading and compiling are faster than handing them to a thread."""
-_PLAN_HASH = "plan_hash"
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +59,8 @@ class _Call:
     """A call that was read, while it is answered.
 
     head, body: what was sent.
-    asked: what was read of it.
+    asked: what was read of it, without its inputs where another process answers.
+    problem_hash: that of a plain plan so large that only another process reads it.
     deadline: when the answer is due.
     cancelled: set when the caller hangs up, or the service stops.
     """
@@ -62,15 +70,18 @@ class _Call:
     head: str
     body: bytes
     asked: ParsedRequest
+    problem_hash: str | None
     deadline: Deadline
     cancelled: asyncio.Event
 
     async def answer(self, plan_format: str) -> Response:
         """Answer from the cache and by a search, in a thread or by a worker; raises MemplanError."""
-        asked = self.asked
-        if asked.is_plain_plan:
+        asked, is_large = self.asked, len(self.body) > LARGE_BYTES
+        if self.problem_hash is not None:
+            return await self._large_plan(self.problem_hash, plan_format)
+        if asked.is_plain_plan and not is_large:
             return await self._plan(plan_format)
-        if not asked.is_foreign and asked.question.is_brief(asked.extent, asked.options):
+        if not asked.is_foreign and not is_large and asked.question.is_brief(asked.extent, asked.options):
             control = Control(self.deadline)
             work = partial(answered, asked, control)
             answer = await self.service.run(work, len(self.body), is_short=False, deadline=self.deadline)
@@ -113,6 +124,20 @@ class _Call:
             service.written.keep(self.request.state.digest, content, plan.status)
         return response
 
+    async def _large_plan(self, problem_hash: str, plan_format: str) -> Response:
+        """Answer with a plan that a child makes of the body, from the best plan known."""
+        sent, key_id, options = (PLAN, self.head, self.body), caller_of(self.request).key_id, self.asked.options
+        working, known = self.service.working, known_as(problem_hash, self.service.plan_key(key_id))
+        try:
+            answer = await working.plan(
+                sent, known, plan_format, options.time_limit_s, self.deadline, self.cancelled, key_id
+            )
+        except NotInTimeError:
+            return self._too_late()
+        response = plan_response(answer.content, answer.status, plan_format)
+        response.headers[CACHE] = "miss"
+        return response
+
     def _too_late(self) -> Response:
         """Answer without a result, as the problem could not be read in time."""
         what = f"{self.asked.extent.n_rows} buffers could not be read, compiled and planned"
@@ -136,11 +161,11 @@ def _call(question: Question[Any]) -> Callable[[Request], Awaitable[Response]]:
         service, arrived = Service.of(request), time.monotonic()
         wanted = Wanted.of(request, question.answer)
         media = media_type(request)
-        body = await read_body(request, most_bytes(media, service.settings))
+        body = await read_body(request, most_bytes(media, service.settings), media)
         BODY.set(body)
         plan_format = format_accepted(request) if is_plan else "json"
         head = head_of(media, wanted.query)
-        if is_plan and plan_format == "json":
+        if is_plan and plan_format == "json" and len(body) <= LARGE_BYTES:
             mine = (service.plan_key(caller_of(request).key_id) or "").encode()
             digest = request.state.digest = sha256(b"%b %d %b%b" % (mine, len(head), head.encode(), body)).digest()
             if (written := service.written.find(digest)) is not None:
@@ -148,7 +173,11 @@ def _call(question: Question[Any]) -> Callable[[Request], Awaitable[Response]]:
                 response = plan_response(written.content(arrived), written.status, plan_format)
                 response.headers[CACHE] = "hit"
                 return await wanted.shape(request, question, response)
-        asked = await service.run(partial(parse_request, kind, head, body, terms=()), len(body))
+        problem_hash = None
+        if len(body) > LARGE_BYTES:
+            asked, problem_hash = await service.read(look, body, kind, head)
+        else:
+            asked = await service.run(partial(parse_request, kind, head, body, terms=()), len(body))
         check_time_limit(asked.options, service.settings)
         if isinstance(asked.options, Options):
             if asked.options.format is None and plan_format != "json":
@@ -157,7 +186,7 @@ def _call(question: Question[Any]) -> Callable[[Request], Awaitable[Response]]:
         deadline = Deadline.after(asked.options.time_limit_s, arrived)
         try:
             async with service.caller(request) as cancelled:
-                one = _Call(service, request, head, body, asked, deadline, cancelled)
+                one = _Call(service, request, head, body, asked, problem_hash, deadline, cancelled)
                 if "keep" in asked.fields:
                     one = await _with_old_plan(one, plan_format)
                 response = await one.answer(plan_format)
@@ -172,18 +201,15 @@ def _call(question: Question[Any]) -> Callable[[Request], Awaitable[Response]]:
 async def _with_old_plan(call: _Call, plan_format: str) -> _Call:
     """Return a call whose `keep` is replaced by the plan with that hash among the caller's jobs; raises OptionError."""
     keep = call.asked.fields["keep"]
-    if not isinstance(keep, dict) or _PLAN_HASH not in keep:
+    if not isinstance(keep, dict) or PLAN_HASH not in keep:
         return call
-    caller, store, plan_hash = caller_of(call.request), call.service.store, keep[_PLAN_HASH]
+    caller, store, plan_hash = caller_of(call.request), call.service.store, keep[PLAN_HASH]
     if not (isinstance(plan_hash, str) and HASH.fullmatch(plan_hash)):
-        raise OptionError(f"keep.{_PLAN_HASH}: must be sha256: and 64 hexadecimal digits, got {shown(plan_hash)}")
+        raise OptionError(f"keep.{PLAN_HASH}: must be sha256: and 64 hexadecimal digits, got {shown(plan_hash)}")
     old = await store.briefly(partial(store.jobs.plan_of_hash, plan_hash, caller))
     if old is None:
-        raise OptionError(f"keep.{_PLAN_HASH}: must be that of a plan of a job that is kept, got {shown(plan_hash)}")
-    asked = call.asked
-    reading = {} if asked.reading is None else asked.reading.model_dump(mode="json", exclude_unset=True)
-    options = asked.options.model_dump(mode="json", exclude_defaults=True) | reading | {"format": plan_format}
-    body = b'{"problem":%b,"options":%b,"keep":%b}' % (to_json(asked.fields["problem"]), to_json(options), old.strip())
+        raise OptionError(f"keep.{PLAN_HASH}: must be that of a plan of a job that is kept, got {shown(plan_hash)}")
+    body = await call.service.read(with_old_plan, call.body, call.asked.kind, call.head, plan_format, old)
     return replace(call, head=head_of(JSON, ""), body=body)
 
 

@@ -7,11 +7,13 @@ import resource
 from typing import Any
 
 from uvicorn import Config
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
 _OTHER_DESCRIPTORS, _LEAST_CONNECTIONS = 128, 16
 """The descriptors kept for files, workers and the database, and the least number of connections."""
+_REST_S = 0.5
+"""The time for the rest of a body that was answered before it had come whole."""
 HEAD_S, _HEAD_BYTES = 15.0, 2**16
 """Half of the time limit for the head of a request, and its size limit, without the bytes of one read."""
 
@@ -34,6 +36,7 @@ class Connection(HttpToolsProtocol):
     ) -> None:
         super().__init__(config, server_state, app_state, _loop)
         self._is_in_head = self._is_read = False
+        self._whole: RequestResponseCycle | None = None
         self._unread = 0
         """The bytes received since the last head or the last part of a body."""
         self.loop.call_soon(self._look_first, HEAD_S)
@@ -60,6 +63,23 @@ class Connection(HttpToolsProtocol):
         """Note a received part of a body."""
         self._is_read = True
         super().on_body(body)
+
+    def on_response_complete(self) -> None:
+        """Note that a request is answered; if its body has not come whole, the connection soon ends."""
+        answered = self.cycle
+        super().on_response_complete()
+        is_early = answered is not None and answered.response_complete and answered is not self._whole
+        if is_early and not self.transport.is_closing():
+            self.loop.call_later(_REST_S, self._close_behind, answered)
+
+    def _close_behind(self, answered: RequestResponseCycle | None) -> None:
+        if self.cycle is answered and answered is not self._whole:
+            self._close()
+
+    def on_message_complete(self) -> None:
+        """Note that the body of a request has come whole."""
+        self._whole = self.cycle
+        super().on_message_complete()
 
     def _look_first(self, timeout_s: float) -> None:
         """Close a connection above the limit before it counts, or start the timeout of its first head."""

@@ -12,6 +12,7 @@ import time
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from functools import partial
 
 from memplan.api.service.cache.cached_plan import CachedPlan, better_of
@@ -78,6 +79,25 @@ class PlanCache:
         """
         await self.write()
         return await self._stored(problem_hash, with_claims=True)
+
+    async def stored(self, problem_hash: str) -> StoredPlan | None:
+        """Return what the store has for a problem that another process reads; None also where it does not answer."""
+        await self.write()
+        found: StoredPlan | None = None
+
+        def find(store: Store) -> None:
+            nonlocal found
+            found = store.plans.find(problem_hash)
+
+        await self._tried("looked up", find)
+        return found
+
+    async def replace(self, problem_hash: str, before: StoredPlan | None, found: StoredPlan) -> None:
+        """Store what a process found that was given `before`, unless another one was faster."""
+        named = replace(found, hash=problem_hash)  # that process knows of no keys
+        changes = {problem_hash: lambda now: named if now == before else None}
+        await self._tried("written", lambda store: store.plans.change(changes))
+        self._held_bytes -= self._memory.pop(problem_hash, (None, 0.0, 0))[2]
 
     def keep(self, problem: CompiledProblem, found: CachedPlan) -> None:
         """Keep a plan if it is better than the known one."""

@@ -90,6 +90,14 @@ def test_a_job_is_accepted_and_solved(server: Running) -> None:
     assert found["created_at"].endswith("Z")
 
 
+def test_what_was_submitted_comes_back_so_that_no_browser_runs_it(server: Running) -> None:
+    page = b"<script>alert(1)</script>"
+    job = server.client.post("/v1/jobs", content=page, headers={"content-type": "text/html"}).json()
+    answer = server.client.get(f"{job['links']['self']}/request")
+    assert (answer.content, answer.headers["content-disposition"]) == (page, "attachment")
+    assert answer.headers["content-security-policy"].startswith("sandbox; default-src 'none'")
+
+
 def test_its_plan_is_written_in_the_requested_format(server: Running) -> None:
     job = submit(server)
     ended(server, job)

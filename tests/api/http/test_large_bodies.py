@@ -1,0 +1,160 @@
+"""Bodies of which little is known until they are read: refused while they come, or read by a child process."""
+
+from __future__ import annotations
+
+import json
+import socket
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from memplan.api.http.receiving import Grown
+from memplan.api.request_bodies import TooLargeError
+from memplan.api.requests import MOST_BUFFERS
+from memplan.api.settings import Settings
+from tests.support.depth import GRACE_S
+from tests.support.server import Running, running
+
+JSON = {"content-type": "application/json"}
+SMALL, LARGE = 2_000, 5_000
+"""Sizes from which bodies are weighed, and read by a child, in these tests."""
+PROBLEM = {"buffers": [{"id": f"b{k}", "size": 64 + k % 5, "start": k, "end": k + 4} for k in range(200)]}
+BODY = json.dumps(PROBLEM).encode()
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Running]:
+    modules = ("receiving", "app_state", "routes.questions", "routes.batch")
+    with pytest.MonkeyPatch.context() as patch:
+        for module in modules:
+            patch.setattr(f"memplan.api.http.{module}.LARGE_BYTES", LARGE)
+        patch.setattr("memplan.api.http.receiving.SMALL_BYTES", SMALL)
+        with running(Settings(workers=1)) as found:
+            yield found
+
+
+def sent(server: Running, path: str, body: bytes, **headers: str) -> Any:
+    return server.client.post(path, content=body, headers={**JSON, **headers})
+
+
+def test_what_a_body_becomes_is_counted_part_by_part() -> None:
+    grown = Grown()
+    for part in (b'{"buffers":[{', b'"id":1,"size":', b"2},{}]}"):
+        grown.add(part, 10**6)
+    assert grown.n_openings == 4
+    assert 700 < grown.n_bytes < 900
+    with pytest.raises(TooLargeError, match="body: must be read with 1000 bytes of memory, and needs more"):
+        grown.add(b"[],[],[]", 1000)
+    with pytest.raises(TooLargeError, match=f"body: objects and lists must be at most {MOST_BUFFERS}, got more"):
+        Grown().add(b"{}," * (MOST_BUFFERS + 1), 2**62)
+
+
+@pytest.mark.parametrize("part", [b"{},", b"[],", b'{"":0},', b"0,"])
+def test_a_body_that_would_take_too_much_memory_is_refused_before_it_is_parsed(server: Running, part: bytes) -> None:
+    most, server.service.bodies.most_grown = server.service.bodies.most_grown, 100_000
+    try:
+        answer = sent(server, "/v1/plan", b'{"buffers":[' + part * 4000 + b"0]}")
+        lines = sent(
+            server,
+            "/v1/batch",
+            (b'{"buffers":[' + part * 400 + b"0]}\n") * 10,
+            **{"content-type": "application/x-ndjson"},
+        )
+        job = sent(server, "/v1/jobs", b'{"buffers":[' + part * 4000 + b"0]}")
+    finally:
+        server.service.bodies.most_grown = most
+    assert {each.status_code for each in (answer, lines, job)} == {413}
+    assert answer.json()["detail"] == "body: must be read with 100000 bytes of memory, and needs more"
+    assert server.service.bodies.held == 0
+
+
+def test_a_body_that_this_process_parses_counts_with_what_it_becomes(server: Running) -> None:
+    bodies = server.service.bodies
+    most, bodies.most = bodies.most, 20_000
+    try:
+        answer = sent(server, "/v1/plan", b'{"buffers":[' + b"{}," * 1000 + b"{}]}")
+    finally:
+        bodies.most = most
+    assert answer.status_code == 429
+    assert answer.json()["detail"].startswith("memplan: requests of ")
+    assert bodies.held == 0
+
+
+def test_a_large_problem_is_planned_by_a_child_and_its_plan_is_known(server: Running) -> None:
+    assert len(BODY) > LARGE
+    plan = sent(server, "/v1/plan?time_limit_s=100", BODY).json()
+    assert plan["status"] in ("optimal", "feasible")
+    assert len(plan["placements"]) == 200
+    known = server.client.get(f"/v1/plans/{plan['problem_hash']}").json()
+    assert known["peak"] <= plan["peak"]
+    table = sent(server, "/v1/plan?time_limit_s=100", BODY, accept="text/csv")
+    assert table.headers["content-type"].startswith("text/csv")
+    assert len(table.text.splitlines()) == 201
+    assert sent(server, "/v1/plan?fields=status", BODY).json() == {"status": plan["status"]}
+
+
+def test_a_large_batch_is_planned_line_by_line(server: Running) -> None:
+    line = json.dumps({"problem": PROBLEM, "id": "mine", "options": {"time_limit_s": 100}}).encode()
+    small = b'{"buffers":[],"id":7}'
+    lines = sent(server, "/v1/batch?fields=status", line + b"\n" + small, **{"content-type": "application/x-ndjson"})
+    one = sent(server, "/v1/batch?fields=status", b'{"submissions":[%b,%b]}' % (line, small))
+    for answer in (lines, one):
+        found = {each["id"]: each["plan"]["status"] for each in map(json.loads, answer.text.splitlines())}
+        assert found == {"mine": "optimal", 7: "optimal"}
+
+
+def test_a_large_job_is_read_by_a_child_and_its_parts_are_given_back(server: Running) -> None:
+    job = sent(server, "/v1/jobs?time_limit_s=100", BODY).json()
+    assert job["n_buffers"] == 200
+    assert server.ended(job)["state"] == "succeeded"
+    links = job["links"]["self"]
+    assert server.client.get(f"{links}/request").content == BODY
+    assert len(server.client.get(f"{links}/problem").json()["buffers"]) == 200
+    assert server.client.get(f"{links}/plan", headers={"accept": "text/csv"}).text.count("\n") == 201
+    plan_hash = server.client.get(links).json()["plan_hash"]
+    kept = sent(server, "/v1/plan", json.dumps({"problem": PROBLEM, "keep": {"plan_hash": plan_hash}}).encode()).json()
+    assert kept["kept"]["moved"] == []
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "status", "detail"),
+    [
+        ("/v1/plan", BODY[:-1], 400, "body: must be JSON: EOF while parsing"),
+        ("/v1/plan?time_limit_s=0", BODY, 422, "time_limit_s: must be greater than 0"),
+        ("/v1/plan", BODY.replace(b'"size": 64', b'"size": -1', 1), 422, "buffers[0].size: must be at least 0, got -1"),
+        ("/v1/jobs?kind=plan", b'{"buffers":' + b"[" * 6000, 400, "body: must be JSON: recursion limit exceeded"),
+        ("/v1/order", b'{"graph":{"ops":[' + b"{}," * 3000 + b"{}]}}", 422, "graph."),
+    ],
+)
+def test_what_is_wrong_with_a_large_body_is_told_as_of_a_small_one(
+    server: Running, path: str, body: bytes, status: int, detail: str
+) -> None:
+    answer = sent(server, path, body)
+    assert (answer.status_code, answer.json()["detail"][: len(detail)]) == (status, detail)
+    assert server.service.bodies.held == 0
+
+
+def test_a_large_plan_is_verified_by_a_child(server: Running) -> None:
+    plan = sent(server, "/v1/plan", BODY).json()
+    found = sent(server, "/v1/verify", json.dumps({"problem": PROBLEM, "plan": plan}).encode()).json()
+    assert found["valid"]
+
+
+def drip(into: socket.socket) -> None:
+    """Send a body without end, for some seconds at most."""
+    until = time.monotonic() + GRACE_S
+    while time.monotonic() < until:
+        into.sendall(b" " * 1000)
+        time.sleep(0.01)
+
+
+def test_a_connection_is_closed_soon_after_a_refusal_of_a_body_that_goes_on() -> None:
+    head = b"POST /v1/plan HTTP/1.1\r\nHost: here\r\nContent-Length: 1000000000\r\n\r\n"
+    with running(Settings(max_body_bytes=1000, workers=0)) as server:
+        with socket.create_connection(("127.0.0.1", server.port), timeout=30) as sender:
+            sender.sendall(head)
+            with pytest.raises(ConnectionError):
+                drip(sender)
+        assert server.client.get("/healthz").status_code == 200
