@@ -17,9 +17,11 @@ from memplan.api.client import http_async
 from memplan.api.client.http import Client
 from memplan.api.client.trust import believed, harmless
 from memplan.api.client.values import AwayError, RefusedError, WrongAnswerError, refusal_of
+from memplan.api.options import Options
 from memplan.planner.formats import read_problem
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
+from memplan.questions import QUESTIONS
 from memplan.questions.certify.certify import certify
 from memplan.solvers.portfolio.solve import solve
 from tests.support.depth import GRACE_S
@@ -96,7 +98,7 @@ def test_an_answer_that_trickles_is_awaited_until_its_deadline(monkeypatch: pyte
         answering(*[b" "] * 1000, pause_s=0.1) as client,
         pytest.raises(AwayError, match="no whole answer came within"),
     ):
-        client.plan(TWO, http_async.Options(time_limit_s=0.5))
+        client.plan(TWO, Options(time_limit_s=0.5))
     assert time.monotonic() - began < GRACE_S + 10
 
 
@@ -123,7 +125,7 @@ def test_a_claim_that_can_be_refuted_is_not_believed(answer: bytes, sentence: st
     with answering(answer) as client, pytest.raises(WrongAnswerError, match=sentence):
         client.plan(TWO)
     with answering(answer) as client, pytest.raises(WrongAnswerError):
-        client.answer(http_async.QUESTIONS["plan"], {"problem": TWO}, http_async.Options())
+        client.answer(QUESTIONS["plan"], {"problem": TWO}, Options())
 
 
 def test_a_claim_is_proved_by_a_certificate_where_the_caller_asks() -> None:

@@ -92,7 +92,7 @@ def test_a_large_problem_is_planned_by_a_child_and_its_plan_is_known(server: Run
     table = sent(server, "/v1/plan?time_limit_s=100", BODY, accept="text/csv")
     assert table.headers["content-type"].startswith("text/csv")
     assert len(table.text.splitlines()) == 201
-    assert sent(server, "/v1/plan?fields=status", BODY).json() == {"status": plan["status"]}
+    assert sent(server, "/v1/plan?time_limit_s=100&fields=status", BODY).json() == {"status": plan["status"]}
 
 
 def test_a_large_batch_is_planned_line_by_line(server: Running) -> None:
@@ -114,7 +114,9 @@ def test_a_large_job_is_read_by_a_child_and_its_parts_are_given_back(server: Run
     assert len(server.client.get(f"{links}/problem").json()["buffers"]) == 200
     assert server.client.get(f"{links}/plan", headers={"accept": "text/csv"}).text.count("\n") == 201
     plan_hash = server.client.get(links).json()["plan_hash"]
-    kept = sent(server, "/v1/plan", json.dumps({"problem": PROBLEM, "keep": {"plan_hash": plan_hash}}).encode()).json()
+    kept = sent(
+        server, "/v1/plan?time_limit_s=100", json.dumps({"problem": PROBLEM, "keep": {"plan_hash": plan_hash}}).encode()
+    ).json()
     assert kept["kept"]["moved"] == []
 
 
@@ -137,8 +139,8 @@ def test_what_is_wrong_with_a_large_body_is_told_as_of_a_small_one(
 
 
 def test_a_large_plan_is_verified_by_a_child(server: Running) -> None:
-    plan = sent(server, "/v1/plan", BODY).json()
-    found = sent(server, "/v1/verify", json.dumps({"problem": PROBLEM, "plan": plan}).encode()).json()
+    plan = sent(server, "/v1/plan?time_limit_s=100", BODY).json()
+    found = sent(server, "/v1/verify?time_limit_s=100", json.dumps({"problem": PROBLEM, "plan": plan}).encode()).json()
     assert found["valid"]
 
 
