@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from urllib.parse import parse_qsl
 
 from pydantic import BaseModel, ValidationError
+from pydantic_core import to_json
 
 from memplan.api.options import Options
 from memplan.api.reports.plan_formats import PLAN_FORMATS
@@ -41,7 +42,7 @@ from memplan.questions.inputs.values import Input, InputValues, read_inputs
 from memplan.questions.plan.answers import problem_in_heaps
 from memplan.questions.plan.plan import PlanOptions
 from memplan.questions.question import Control, Question, QuestionOptions
-from memplan.questions.question.wire import read_question
+from memplan.questions.question.wire import read_object, read_question
 from memplan.questions.reading import OF_PLANS, Reader, ReadOptions, reading_of_plan, validated, with_reading
 from memplan.questions.reading.adapting import adapted, aligned
 
@@ -202,6 +203,24 @@ def parse_request(kind: str, head: str, body: bytes, *, terms: Collection[str] =
         extent = extent.with_other(Extent(rows, rows))
     check_extent(extent)
     return ParsedRequest(kind, parts.fields, parts.files, options, reading, extent, parts.terms, is_foreign)
+
+
+def submissions_of(body: bytes) -> bytes:
+    """Return the entries of `{"submissions": [...]}`, one a line; raises InputError."""
+    if body.lstrip()[:1] == b"[":
+        raise InputError('body: must be an object, got a list: write {"submissions": [...]}')
+    content = read_object(body)
+    if unknown := [name for name in content if name != "submissions"]:
+        rule = "is not a known field: a batch is a problem a line, or a list of submissions; /v1/plan takes one problem"
+        raise InputError(*(f"{shown(name)}: {rule}" for name in unknown[:10]))
+    entries = content.get("submissions")
+    if not isinstance(entries, list):
+        got = shown(entries) if "submissions" in content else "nothing"
+        raise InputError(f"submissions: must be a list, got {got}")
+    for i, entry in enumerate(entries):
+        if not isinstance(entry, dict):
+            raise InputError(f"submissions[{i}]: must be an object, got {shown(entry)}")
+    return b"\n".join(map(to_json, entries))
 
 
 def check_extent(extent: Extent) -> None:

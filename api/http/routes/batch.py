@@ -13,7 +13,6 @@ from math import inf
 from typing import Any
 
 from fastapi import APIRouter, Depends, Request, Response
-from pydantic_core import to_json
 from starlette.responses import StreamingResponse
 
 from memplan.api.faults import BODY
@@ -27,14 +26,13 @@ from memplan.api.options import Options
 from memplan.api.refusals import UnavailableError
 from memplan.api.reports.plan_formats import PLAN_FORMATS
 from memplan.api.request_bodies import JSON, LARGE_BYTES, PLAN
-from memplan.api.requests import ParsedRequest, check_time_limit, head_of, parse_request, write_in
+from memplan.api.requests import ParsedRequest, check_time_limit, head_of, parse_request, submissions_of, write_in
 from memplan.api.service.answering import OF_A_LINE, look
 from memplan.api.service.cache.compiled_problem import CompiledProblem
 from memplan.api.service.plan_service import PlanRequest
 from memplan.api.store.stored_plan import known_as
 from memplan.planner.errors import InputError, OptionError, shown
 from memplan.planner.model.plan import Plan
-from memplan.questions.question.wire import read_object
 from memplan.solvers.search.control import Deadline
 
 router = APIRouter()
@@ -74,24 +72,6 @@ def lines_of(body: bytes) -> Iterator[bytes]:
         if line := body[start:end].strip():
             yield line
         start = end + 1
-
-
-def submissions_of(body: bytes) -> bytes:
-    """Return the entries of `{"submissions": [...]}`, one a line; raises InputError."""
-    if body.lstrip()[:1] == b"[":
-        raise InputError('body: must be an object, got a list: write {"submissions": [...]}')
-    content = read_object(body)
-    if unknown := [name for name in content if name != "submissions"]:
-        rule = "is not a known field: a batch is a problem a line, or a list of submissions; /v1/plan takes one problem"
-        raise InputError(*(f"{shown(name)}: {rule}" for name in unknown[:10]))
-    entries = content.get("submissions")
-    if not isinstance(entries, list):
-        got = shown(entries) if "submissions" in content else "nothing"
-        raise InputError(f"submissions: must be a list, got {got}")
-    for i, entry in enumerate(entries):
-        if not isinstance(entry, dict):
-            raise InputError(f"submissions[{i}]: must be an object, got {shown(entry)}")
-    return b"\n".join(map(to_json, entries))
 
 
 @dataclass(frozen=True)
