@@ -8,7 +8,6 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
-from math import inf
 
 from anyio import to_thread
 
@@ -20,7 +19,8 @@ from memplan.api.store.errors import StoreError
 from memplan.api.store.store import Store
 from memplan.api.workers.pool import ChildPool
 
-_TEND_S, _REMOVE_S = 0.5, 60.0
+_TEND_S, _REMOVE_S, _FIRST_S = 0.5, 60.0, 5.0
+"""The intervals of both, and the time until old jobs are first removed."""
 _LOG = logging.getLogger("memplan")
 
 
@@ -45,7 +45,7 @@ async def open_jobs(store: Store, metrics: Metrics, settings: Settings, pool: Ch
 
 async def _tend_always(store: Store, metrics: Metrics, settings: Settings) -> None:
     """Repeatedly end waiting jobs past their deadline, free jobs of dead workers, and remove old jobs."""
-    removed_at = -inf
+    removed_at = time.monotonic() - _REMOVE_S + _FIRST_S
     while True:
         try:
             expired, freed = await store.briefly(store.leases.tend)

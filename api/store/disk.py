@@ -13,8 +13,7 @@ RESERVE = 16 * 2**20
 """The bytes of the reserve: removing a job writes some pages of every table and index before it frees any."""
 LEAST_ROOM = 4 * 2**20
 """The least room for jobs in bytes; with less, none is taken. SQLite's log grows by so much before it begins anew."""
-_BLOCK = 2**20
-_APPENDS = os.O_WRONLY | os.O_APPEND | os.O_CREAT
+_allocate = getattr(os, "posix_fallocate", lambda file, _start, size: os.write(file, bytes(size)))
 
 
 class Disk:
@@ -35,11 +34,15 @@ class Disk:
         return low + self._free if self._free <= high - low else (low + high + self._free) // 2
 
     def keep_reserve(self) -> None:
-        """Make the reserve as large as it should be, or as the disk has room for."""
-        with suppress(OSError), os.fdopen(os.open(self._reserve, _APPENDS, 0o600), "ab") as file:
-            while (missing := RESERVE - file.tell()) > 0:
-                file.write(os.urandom(min(missing, _BLOCK)))  # what a file system cannot compress
-                file.flush()
+        """Make the reserve as large as it should be, or by halves as large as the disk has room for."""
+        size, is_kept = RESERVE, False
+        with suppress(OSError), os.fdopen(os.open(self._reserve, os.O_RDWR | os.O_CREAT, 0o600), "r+b") as file:
+            while not is_kept and size > _size(self._reserve):
+                try:
+                    _allocate(file.fileno(), 0, size)
+                    is_kept = True
+                except OSError:
+                    size //= 2
 
     def give_reserve(self) -> bool:
         """Remove the reserve; return True if there was one."""

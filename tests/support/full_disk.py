@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -13,16 +14,21 @@ import pytest
 
 
 @contextmanager
-def small_disk(folder: Path, megabytes: int) -> Iterator[Path]:
-    """Mount a disk of so many megabytes at a new folder until the block ends; skip the test where none can be."""
-    folder.mkdir()
+def small_disk(megabytes: int) -> Iterator[Path]:
+    """Mount a disk of so many megabytes until the block ends; skip the test where none can be."""
+    folder = Path(tempfile.mkdtemp(prefix="memplan-disk-"))
     asked = ["mount", "-t", "tmpfs", "-o", f"size={megabytes}m,mode=1777", "tmpfs", str(folder)]
-    if shutil.which("mount") is None or subprocess.run(asked, check=False, capture_output=True).returncode != 0:
-        pytest.skip("a small disk cannot be mounted here, which takes the rights of root")
+    is_there = (
+        shutil.which("mount") is not None and subprocess.run(asked, check=False, capture_output=True).returncode == 0
+    )
     try:
+        if not is_there:
+            pytest.skip("a small disk cannot be mounted here, which takes the rights of root")
         yield folder
     finally:
-        subprocess.run(["umount", "-l", str(folder)], check=True)
+        if is_there:
+            subprocess.run(["umount", "-l", str(folder)], check=True)
+        folder.rmdir()
 
 
 def fill(folder: Path) -> Path:

@@ -62,15 +62,15 @@ def end(store: Store, answer: bytes = b"") -> str:
 
 
 def submitted(store: Store, n_bytes: int, key_id: str | None = None, *, cancels: bool = False) -> int:
-    """Submit jobs until one is refused, or up to a hundred, which may be cancelled at once; return their number."""
-    for count in range(100):
+    """Submit jobs until one is refused, or up to thirty, which may be cancelled at once; return their number."""
+    for count in range(30):
         try:
             job = store.jobs.add(new(key_id=key_id, body=noise(n_bytes)), 10**6)
         except FullError:
             return count
         if cancels:
             store.jobs.ask_to_cancel(job.id)
-    return 100
+    return 30
 
 
 def has_request(store: Store, job_id: str) -> bool:
@@ -187,7 +187,7 @@ def test_where_all_keep_too_much_requests_of_the_key_with_most_give_way(store: S
     submit("another", 30_000)
     submit("another", 30_000)
     with pytest.raises(FullError, match="at most 200000 bytes of requests and answers of all may be kept"):
-        submit("another", 90_000)
+        submit("another", 60_000)
     assert has_request(store, waiting)
 
 
@@ -202,11 +202,11 @@ def test_of_simultaneous_submissions_to_two_servers_a_quota_lets_in_so_many(
             job = new(key_id="a", body=noise(10_000))
             try:
                 (one, two)[k % 2].jobs.add(job, 1000, *quota)
-            except FullError:
+            except (FullError, StoreError):  # on a slow machine, one may wait for its turn for too long
                 return False
             return True
 
-        with ThreadPoolExecutor(16) as callers:
+        with ThreadPoolExecutor(8) as callers:
             assert sum(callers.map(submit, range(40))) == 3
 
 
@@ -260,25 +260,25 @@ def test_a_worker_that_was_not_seen_for_a_while_is_not_there(store: Store, monke
         assert connection.execute(text("SELECT holder FROM workers")).scalars().all() == ["b"]
 
 
-def test_a_key_that_fills_a_small_disk_is_refused_and_others_submit(tmp_path: Path) -> None:
-    with small_disk(tmp_path / "disk", 100) as disk, closing(Store.open(None, disk)) as store:
+def test_a_key_that_fills_a_small_disk_is_refused_and_others_submit() -> None:
+    with small_disk(100) as disk, closing(Store.open(None, disk)) as store:
         store.tidy()
         assert 3 <= submitted(store, 4 * MEGABYTE, "a", cancels=True) <= 6
         assert store.jobs.add(new(key_id="b", body=noise(4 * MEGABYTE)), 10**6).key_id == "b"
         store.check()
 
 
-def test_callers_without_a_key_fill_a_small_disk_only_with_jobs_that_wait(tmp_path: Path) -> None:
-    with small_disk(tmp_path / "disk", 100) as disk, closing(Store.open(None, disk)) as store:
+def test_callers_without_a_key_fill_a_small_disk_only_with_jobs_that_wait() -> None:
+    with small_disk(100) as disk, closing(Store.open(None, disk)) as store:
         store.tidy()
-        assert submitted(store, 4 * MEGABYTE, cancels=True) == 100  # many more than have room at a time
+        assert submitted(store, 4 * MEGABYTE, cancels=True) == 30  # many more than have room at a time
         assert 5 <= submitted(store, 4 * MEGABYTE) <= 20
         store.check()
         assert counted(store) == kept(store)
 
 
-def test_jobs_are_removed_from_a_disk_without_a_free_byte(tmp_path: Path) -> None:
-    with small_disk(tmp_path / "disk", 100) as disk:
+def test_jobs_are_removed_from_a_disk_without_a_free_byte() -> None:
+    with small_disk(100) as disk:
         with closing(Store.open(None, disk)) as store:
             store.tidy()
             names = [store.jobs.add(new(body=noise(2 * MEGABYTE)), 10**6).id for _ in range(8)]
@@ -307,7 +307,7 @@ def test_jobs_are_removed_from_a_disk_without_a_free_byte(tmp_path: Path) -> Non
 def test_a_full_disk_of_postgresql_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if (reason := why_not()) is not None:
         pytest.skip(reason)
-    with small_disk(tmp_path / "disk", 250) as disk:
+    with small_disk(250) as disk:
         monkeypatch.setattr(tempfile, "tempdir", str(disk))
         with postgresql() as server, closing(Store.open(server.url(), tmp_path)) as store:
             store.check()
