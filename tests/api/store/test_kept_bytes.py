@@ -261,27 +261,27 @@ def test_a_worker_that_was_not_seen_for_a_while_is_not_there(store: Store, monke
 
 
 def test_a_key_that_fills_a_small_disk_is_refused_and_others_submit() -> None:
-    with small_disk(100) as disk, closing(Store.open(None, disk)) as store:
+    with small_disk(50) as disk, closing(Store.open(None, disk)) as store:
         store.tidy()
-        assert 3 <= submitted(store, 4 * MEGABYTE, "a", cancels=True) <= 6
-        assert store.jobs.add(new(key_id="b", body=noise(4 * MEGABYTE)), 10**6).key_id == "b"
+        assert 4 <= submitted(store, MEGABYTE, "a", cancels=True) <= 8
+        assert store.jobs.add(new(key_id="b", body=noise(MEGABYTE)), 10**6).key_id == "b"
         store.check()
 
 
 def test_callers_without_a_key_fill_a_small_disk_only_with_jobs_that_wait() -> None:
-    with small_disk(100) as disk, closing(Store.open(None, disk)) as store:
+    with small_disk(50) as disk, closing(Store.open(None, disk)) as store:
         store.tidy()
-        assert submitted(store, 4 * MEGABYTE, cancels=True) == 30  # many more than have room at a time
-        assert 5 <= submitted(store, 4 * MEGABYTE) <= 20
+        assert submitted(store, MEGABYTE, cancels=True) == 30  # many more than have room at a time
+        assert 10 <= submitted(store, MEGABYTE) < 30
         store.check()
         assert counted(store) == kept(store)
 
 
 def test_jobs_are_removed_from_a_disk_without_a_free_byte() -> None:
-    with small_disk(100) as disk:
+    with small_disk(50) as disk:
         with closing(Store.open(None, disk)) as store:
             store.tidy()
-            names = [store.jobs.add(new(body=noise(2 * MEGABYTE)), 10**6).id for _ in range(8)]
+            names = [store.jobs.add(new(body=noise(MEGABYTE)), 10**6).id for _ in range(8)]
             waits = names.pop()
             for _ in names:
                 end(store)
@@ -290,7 +290,7 @@ def test_jobs_are_removed_from_a_disk_without_a_free_byte() -> None:
                 assert store.jobs.forget(name)
             store.jobs._database.disk = None  # as one whose disk is filled between the look and the write
             with pytest.raises(FullDiskError):
-                store.jobs.add(new(body=noise(40 * MEGABYTE)), 10**6)
+                store.jobs.add(new(body=noise(10 * MEGABYTE)), 10**6)
         with closing(Store.open(None, disk)) as store:  # after a restart there is no log that has room
             assert store.jobs.forget(names[3])
             cancelled = store.jobs.ask_to_cancel(waits)
