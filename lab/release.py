@@ -20,6 +20,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from runpy import run_path
 
+from memplan.planner import __version__
+
 ROOT = Path(__file__).resolve().parents[1]
 TARGETS: dict[str, str] = run_path(str(ROOT / "hatch_build.py"))["TARGETS"]
 MOST_BYTES = 6_000_000
@@ -31,8 +33,11 @@ def main(words: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m lab.release", description=__doc__)
     parser.add_argument("folder", type=Path, nargs="?", default=ROOT / "dist", help="where it goes (dist)")
     parser.add_argument("--target", choices=TARGETS, action="append", help="only this platform; may be repeated")
+    parser.add_argument("--tag", help="fail if the tag is not that of the version of memplan")
     parser.add_argument("--again", action="store_true", help="make it once more elsewhere, and compare the bytes")
     given = parser.parse_args(words)
+    if given.tag not in (None, f"v{__version__}"):
+        parser.error(f"--tag: must be v{__version__}, got {given.tag}")
     targets = given.target or list(TARGETS)
     given.folder.mkdir(parents=True, exist_ok=True)
     made = make(given.folder.resolve(), targets)

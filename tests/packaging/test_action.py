@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from memplan.planner import __version__
+
 yaml = pytest.importorskip("yaml", reason="needs PyYAML")
 ROOT = Path(__file__).parents[2]
 MEMPLAN = Path(sys.executable).with_name("memplan")
@@ -124,7 +126,32 @@ def _inputs_of(found: dict[str, Any]) -> list[str]:
 
 def test_the_action_installs_the_locked_versions() -> None:
     install = ACTION["runs"]["steps"][0]["run"]
-    assert '--requirement "$GITHUB_ACTION_PATH/requirements.lock"' in install
-    assert (ROOT / "requirements.lock").exists()
-    assert '--require-hashes --requirement "$GITHUB_ACTION_PATH/docker/build.lock"' in install
-    assert "--no-build-isolation" in install  # else the newest build tool comes, without a hash
+    assert '--require-hashes --requirement "$GITHUB_ACTION_PATH/docker/action.lock"' in install
+    locked = blocks_of("docker/action.lock")
+    assert set(locked.items()) <= set(blocks_of("requirements.lock").items())
+    assert {name for name, _ in locked} >= {"numpy", "pydantic", "click", "rich", "httpx", "onnx"}
+
+
+def blocks_of(lock: str) -> dict[tuple[str, str], str]:
+    """Return what a lock file has of each package, by its name and where it applies."""
+    texts = re.split(r"\n(?=\S)", (ROOT / lock).read_text().strip())
+    found = (re.match(r"([\w.-]+)==\S+(.*)", text) for text in texts)
+    return {(match[1], match[2]): text for match, text in zip(found, texts, strict=True) if match}
+
+
+def test_the_action_installs_one_wheel_which_is_that_of_its_version_or_the_one_that_is_named(tmp_path: Path) -> None:
+    (step,) = (found for found in ACTION["runs"]["steps"] if found["name"] == "Install memplan")
+    pip = tmp_path / "memplan" / "bin" / "pip"
+    pip.parent.mkdir(parents=True)
+    pip.write_text('#!/bin/sh\nfor word; do echo "$word"; done\n')  # in place of one that installs
+    pip.chmod(0o755)
+    for wheel, wanted in (("", f"memplan=={__version__}"), ("./a wheel.whl", "./a wheel.whl")):
+        settings = {"RUNNER_TEMP": str(tmp_path), "GITHUB_ACTION_PATH": str(ROOT), "WHEEL": wheel}
+        done = subprocess.run(
+            ["bash", "-e", "-o", "pipefail", "-c", f"python3() {{ :; }}\n{step['run']}"],
+            env=os.environ | settings,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert done.stdout.splitlines()[-2:] == ["--no-deps", wanted]

@@ -1,0 +1,79 @@
+"""Try the wheels of other platforms: `python -m lab.platforms FOLDER`, with what `python -m lab.release FOLDER` made.
+
+The program in C of `examples/core` is linked to the library in each wheel, and plans all of `examples/problems`:
+aarch64 under qemu, musl by its own loader, Windows under wine. What it prints, with each offset, is to be the same as
+with the wheel of x86_64. A platform whose programs cannot run on this machine is named, with the reason.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from lab.release import ROOT, TARGETS
+
+FIRST = "x86_64-linux-gnu.2.17"
+RUNNERS = {
+    FIRST: [],
+    "aarch64-linux-gnu.2.17": ["qemu-aarch64", "-L", "/usr/aarch64-linux-gnu"],
+    "x86_64-linux-musl": ["/lib/ld-musl-x86_64.so.1"],
+    "x86_64-windows-gnu": ["wine"],
+}
+"""What runs a program of a target here; of macOS, nothing does, and musl on aarch64 needs its loader."""
+PROBLEMS = sorted((ROOT / "examples" / "problems").glob("*/*.csv"))
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Try the wheels in a folder; return 1 if a platform plans otherwise than x86_64 does."""
+    parser = argparse.ArgumentParser(prog="python -m lab.platforms", description=__doc__)
+    parser.add_argument("folder", type=Path, help="where the wheels are")
+    folder = parser.parse_args(words).folder
+    expected: list[str] = []
+    worse = 0
+    for target, tag in TARGETS.items():
+        wheel = next(folder.glob(f"*-{tag}.whl"), None)
+        runner = RUNNERS.get(target)
+        if wheel is None or runner is None or (runner and shutil.which(runner[0]) is None):
+            reason = "no wheel" if wheel is None else "nothing here runs it" if runner is None else f"needs {runner[0]}"
+            print(f"{tag}: not tried, {reason}")
+            continue
+        with tempfile.TemporaryDirectory() as place:
+            answers = plans(wheel, target, runner, Path(place))
+        expected = expected or answers
+        same = sum(one == other for one, other in zip(answers, expected, strict=True))
+        worse += same < len(expected)
+        print(f"{tag}: {same} of {len(expected)} problems with the same offsets")
+    return int(worse > 0)
+
+
+def plans(wheel: Path, target: str, runner: Sequence[str], folder: Path) -> list[str]:
+    """Return what the program prints of each problem with the library of a wheel."""
+    with zipfile.ZipFile(wheel) as archive:
+        name = next(name for name in archive.namelist() if "/solvers/core/built/memplan." in name)
+        library = folder / Path(name).name
+        library.write_bytes(archive.read(name))
+    program = folder / ("plan_csv.exe" if "windows" in target else "plan_csv")
+    core, source = ROOT / "solvers" / "core", ROOT / "examples" / "core" / "plan_csv.c"
+    compiler = [sys.executable, "-m", "ziglang", "cc", "-target", target, "-O2", f"-I{core}"]
+    dynamic = [] if "windows" in target else ["-dynamic", "-Wl,-rpath,$ORIGIN"]
+    command = [*compiler, *dynamic, str(source), str(library), "-o", str(program)]
+    subprocess.run(command, cwd=folder, check=True)
+    answers = []
+    for problem in PROBLEMS:
+        shutil.copy(problem, folder / "problem.csv")
+        run = [*runner, str(program), "problem.csv"]
+        done = subprocess.run(run, cwd=folder, capture_output=True, text=True, check=False)
+        if done.returncode not in (0, 1) or done.stderr:
+            raise SystemExit(f"{program.name} of {target}: {problem}: {done.stdout}{done.stderr}")
+        answers.append(done.stdout.replace("\r", ""))
+    return answers
+
+
+if __name__ == "__main__":
+    sys.exit(main())
