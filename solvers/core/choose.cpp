@@ -6,6 +6,7 @@
 #include "memories.hpp"
 #include "no_goods.hpp"
 #include "problem_items.hpp"
+#include "windows.hpp"
 
 namespace memplan {
 namespace {
@@ -25,6 +26,9 @@ struct Round {
 };
 constexpr i64 kQuickRooms[] = {kWhole / 2, kWhole / 4, kWhole / 8, kWhole / 16};  // left free for first plans
 constexpr choice::Effort kQuickEffort = {200, 200'000};
+constexpr i64 kLeastOfWindows = 40;  // buffers from which plans are first sought window by window
+constexpr i64 kWindowWork = 5'000, kWidest = 1'000;  // steps for each buffer; partial choices of a bound
+constexpr choice::Effort kWindowEffort = {300, 8'000'000};
 constexpr Round kFirstRound = {1, {10'000, 8'000'000}}, kSecondRound = {16, {50'000, 24'000'000}};
 
 using choice::kNowhere;
@@ -100,6 +104,7 @@ class Choosing {
       raise(choice::rounded_up(choice::value_of(arena_, knapsack, multipliers, items_.limit), multipliers.scale));
       round_ = is_measured ? kSecondRound : kFirstRound;
       if (!is_measured) plan_quickly(multipliers);
+      if (!is_measured && has_windows() && !is_over()) go_through(multipliers);
       decompose(multipliers, kMostDoubts);
       if (is_over()) break;
       leave_room(multipliers);
@@ -154,6 +159,92 @@ class Choosing {
       if (!cheapest(multipliers, limit, false, most(), kQuickEffort).is_found || !pack()) break;
     }
     is_quick_ = false, first_cost_ = result_.cost;
+  }
+
+  // Whether windows know all the rules.
+  bool has_windows() const {
+    const auto is_other = [](const memplan_buffer &each) {
+      if (each.size == 0 || each.no_cross > 0) return true;
+      if (each.pin == MEMPLAN_FREE) return false;
+      return each.pin < each.lowest || (each.limit > 0 && each.pin > each.limit - each.size) ||
+             (each.alignment > 1 && each.pin % each.alignment != 0);
+    };
+    const auto has_base = [](const memplan_memory &each) { return each.base != 0 || each.bank != 0; };
+    return count() >= kLeastOfWindows && !problem_.only_pairs && problem_.join_count == 0 && problem_.bank_count == 0 &&
+           std::none_of(problem_.buffers, problem_.buffers + problem_.count, is_other) &&
+           std::none_of(problem_.memories, problem_.memories + problem_.memory_count, has_base);
+  }
+
+  // A bound on the cost of all choices, and plans near a cheap one, of which the buffers of some windows are placed anew.
+  void go_through(const choice::Multipliers &multipliers) {
+    if (!cheapest(multipliers, items_.limit, false, most(), kWindowEffort).is_found) return;
+    Arena arena(allocator_);
+    const choice::NoGoods none{{nullptr, 0}, {nullptr, 0}, {nullptr, 0}};
+    raise(std::min(most() + 1, choice::least_cost(arena, items_.knapsack, multipliers, items_.limit, none, most(), kWidest, stop_).bound));
+    const windows::Spaces spaces = spaces_of(arena);
+    const Array<i64> goal = arena.array<i64>(count()), home = arena.array<i64>(count()), pool = arena.array<i64>(count());
+    const Array<i64> offset = arena.array<i64>(count()), random = arena.array<i64>(1);
+    if (arena.has_failed) return;
+    random[0] = static_cast<i64>(options_.seed >> 2) | 1;
+    for (i64 i = 0; i < count(); ++i) home[i] = home_[items_.knapsack.item[i]], goal[i] = spaces.price[home[i]][i], pool[i] = kAbsent;
+    const windows::WindowSearch run{goal, home, pool, offset, kWindowWork * count(), random, {nullptr, 0}, {nullptr, 0}};
+    windows::Search search(allocator_, arena, spaces, run, stop_);
+    if (arena.has_failed || search.has_too_many()) return;
+    search.run();
+    if (std::find(pool.begin(), pool.end(), kAbsent) != pool.end()) return;
+    for (i64 i = 0; i < count(); ++i) {
+      home_[items_.knapsack.item[i]] = pool[i], offset_[i] = offset[i];
+      tried_[i] = static_cast<std::size_t>(pool[i]);
+    }
+    is_quick_ = true;
+    bool is_whole = true;
+    for (i64 q = 0; q < memories(); ++q)
+      if (!items_.is_limited(q)) is_whole = is_whole && pack_one(q) <= MEMPLAN_FEASIBLE;
+    is_quick_ = false;
+    if (is_whole) take();
+  }
+
+  // The problem as windows read it, in bytes. Nothing is to be read where the arena has failed.
+  windows::Spaces spaces_of(Arena &arena) const {
+    const choice::ChoiceItems &knapsack = items_.knapsack;
+    const i64 n = count(), p = memories(), links = static_cast<i64>(problem_.pair_count);
+    windows::Spaces made{};
+    for (Rows<i64> *each : {&made.homes, &made.alignment, &made.lowest, &made.highest}) *each = arena.rows<i64>(p, n);
+    for (Array<i64> *each : {&made.size, &made.together, &made.distance}) *each = arena.array<i64>(n);
+    made.price = knapsack.price, made.lifetime_buffer = knapsack.lifetime_buffer;
+    made.start = knapsack.start, made.end = knapsack.end;
+    made.conflict_first = arena.array<i64>(n + 2), made.conflict = arena.array<i64>(2 * links);
+    made.capacity = arena.array<i64>(p), made.reserved_first = arena.array<i64>(p + 1);
+    std::size_t ranges = 0;
+    for (i64 q = 0; q < p; ++q) ranges += problem_.memories[q].reserved_count;
+    made.reserved = arena.rows<i64>(static_cast<i64>(ranges), 2);
+    if (arena.has_failed) return made;
+    for (i64 i = 0; i < n; ++i) {
+      const memplan_buffer &buffer = problem_.buffers[i];
+      const i64 step = std::max<i64>(1, buffer.alignment);
+      made.size[i] = buffer.size, made.together[i] = i;
+      for (i64 q = 0; q < p; ++q) {
+        made.homes[q][i] = knapsack.homes[q][i], made.alignment[q][i] = step;
+        made.lowest[q][i] = buffer.pin != MEMPLAN_FREE ? buffer.pin : (buffer.lowest + step - 1) / step * step;
+        made.highest[q][i] = buffer.pin != MEMPLAN_FREE ? buffer.pin : buffer.limit > 0 ? buffer.limit - buffer.size : kFar;
+      }
+    }
+    made.lead = made.together;
+    for (i64 k = 0; k < links; ++k)
+      for (const std::size_t i : {problem_.pairs[k].first, problem_.pairs[k].second}) ++made.conflict_first[static_cast<i64>(i) + 2];
+    for (i64 k = 2; k < n + 2; ++k) made.conflict_first[k] += made.conflict_first[k - 1];
+    for (i64 k = 0; k < links; ++k) {
+      const i64 first = static_cast<i64>(problem_.pairs[k].first), second = static_cast<i64>(problem_.pairs[k].second);
+      made.conflict[made.conflict_first[first + 1]++] = second, made.conflict[made.conflict_first[second + 1]++] = first;
+    }
+    for (i64 q = 0, row = 0; q < p; ++q) {
+      const memplan_memory &memory = problem_.memories[q];
+      made.capacity[q] = items_.is_limited(q) ? memory.capacity : kAbsent;
+      for (std::size_t k = 0; k < memory.reserved_count; ++k, ++row)
+        made.reserved[row][0] = memory.reserved[k].begin, made.reserved[row][1] = memory.reserved[k].end;
+      made.reserved_first[q + 1] = row;
+    }
+    return made;
   }
 
   // A plan that a search has found, and not orders alone.

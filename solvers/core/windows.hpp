@@ -12,11 +12,11 @@
 
 namespace memplan::windows {
 
-inline constexpr i64 kLargest = 60, kLeast = 10;  // buffers of a window
-inline constexpr i64 kWidth = 150;                // partial placements that go on
+inline constexpr i64 kLargest = 40, kLeast = 6;  // buffers of a window
+inline constexpr i64 kWidth = 60;                 // partial placements that go on
 inline constexpr i64 kGaps = 6;                   // gaps of a memory that are tried, the narrowest
 inline constexpr i64 kPacked = 40;  // buffers that are packed at once
-inline constexpr i64 kPackWork = 3'000, kPackCost = 500, kNodeWork = 4;  // nodes of a packing, and its work
+inline constexpr i64 kPackWork = 30'000, kPackCost = 500, kNodeWork = 4;  // nodes of a packing, and its work
 inline constexpr i64 kMostPairs = 8'000'000;      // of buffers in conflict
 
 // See the tables of the same names in windows.py.
@@ -416,6 +416,8 @@ class Search {
     problem.reserved = reserved.data, problem.reserved_count = static_cast<std::size_t>(ranges);
     memplan_options options{};
     options.work = kPackWork, options.seed = 1;
+    options.cancel = [](void *context) { return static_cast<int>((*static_cast<IsOver *>(context))()); };
+    options.context = const_cast<void *>(static_cast<const void *>(&is_over_));
     const memplan_result made = memplan_plan(&problem, &options, found.data);
     work_ += kPackCost + made.nodes * kNodeWork;
     if (made.status > MEMPLAN_FEASIBLE) return false;
