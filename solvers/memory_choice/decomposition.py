@@ -128,6 +128,10 @@ _OPEN_AT_MOST = 1
 """The most choices of unknown packing that are tried for a goal."""
 _WIDTHS, _PATIENCE = (1_000, 3_000, 10_000), (3, 10, 30)
 """The partial choices of each bound, and the searches of windows without a gain after which the next one follows."""
+_MOST_IN_TURN = 1_000
+"""The items up to which windows leave half of the time to exact searches."""
+_LAST_PATIENCE = 100
+"""The searches of windows without a gain, after which there are no more."""
 _WHOLE, _MOST_ROOM = 1024, 64
 """The parts into which a pool is divided, and the most that a choice leaves free for easier packing."""
 
@@ -143,11 +147,11 @@ def solve(instance: Instance, search: Search) -> None:
         return
     decomposition = Decomposition(knapsack, search)
     windows = Windows(knapsack, search) if suits(instance) else None
+    if windows and not decomposition.go_through(windows):
+        windows = None
     choice_search = None if windows else ChoiceSearch(knapsack, search, decomposition.multipliers)
     if choice_search:
         choice_search.start(NAME)
-    if windows and not decomposition.go_through(windows):
-        windows = None
     for work, effort in ROUNDS:
         if decomposition.run(work, effort):
             return
@@ -156,7 +160,7 @@ def solve(instance: Instance, search: Search) -> None:
         decomposition.sharpen()
         decomposition.leave_room(work)
     if windows:
-        decomposition.search_on(windows, _PATIENCE[-1])
+        decomposition.search_on(windows, _LAST_PATIENCE)
 
 
 class Decomposition:
@@ -172,7 +176,7 @@ class Decomposition:
         self.nogoods: list[NoGood] = []
         self.doubts: list[NoGood] = []
         self.effort = ChoiceEffort(300)
-        self.spent = 0
+        self.spent, self._time_s = 0, search.remaining_s
         self.iterations = max(_ITERATIONS // 5, min(_ITERATIONS, _ITERATION_WORK // (knapsack.n_items + knapsack.rows)))
         self.measured = knapsack.limits(self.ends)[:0]
         self.multipliers, self.floor = self._first_bound(self.goals.order[0])
@@ -203,17 +207,27 @@ class Decomposition:
             return False
         windows.offer()
         for widest, patience in zip(_WIDTHS, _PATIENCE, strict=True):
-            if self._is_over() or windows.is_at_goal:
+            if self._is_over() or windows.is_at_goal or self._is_half_over():
                 break
             if self.floor < choice.cost:
                 self._relax(widest, choice.cost)
-            self.search_on(windows, patience)
+            self.search_on(windows, patience, in_turn=True)
         return True
 
-    def search_on(self, windows: Windows, patience: int) -> None:
+    def _is_half_over(self) -> bool:
+        """Return True where exact searches of fewer buffers should have their turn."""
+        if self.knapsack.n_items > _MOST_IN_TURN:
+            return False
+        if self.search.deterministic:
+            return 2 * (self.spent + self.packings.spent) >= self.search.work_limit
+        return self.search.remaining_s < self._time_s / 2
+
+    def search_on(self, windows: Windows, patience: int, in_turn: bool = False) -> None:
         """Search windows until one after another brings nothing."""
         idle, before = 0, windows.spent
         while idle < patience and not windows.is_at_goal and not self._is_over():
+            if in_turn and self._is_half_over():
+                return
             idle = 0 if windows.improve() else idle + 1
             self.spent += windows.spent - before
             before = windows.spent

@@ -26,8 +26,8 @@ FEATURES = frozenset(_PLACED | {"relative", "together"})
 """The features of instances that the search honours."""
 _LEAST = 40
 """The number of buffers from which it comes first; fewer are packed as a whole."""
-SLICE = 1_000_000
-"""The work between two looks at what was found, in steps of the kernel."""
+_STEPS = 300
+"""The steps of the kernel for each buffer between two looks at what was found."""
 _STEPS_A_UNIT = 4
 """The steps for each unit of Search.work_limit."""
 _RULES = (RULES[3], RULES[1], RULES[7])
@@ -64,7 +64,7 @@ class Windows:
     def improve(self) -> bool:
         """Search windows for a while, and offer what costs less; return False where nothing did."""
         before = self._cost()
-        self._run(self._pool[:0], SLICE)
+        self._run(self._pool[:0], _STEPS * len(self._pool))
         self.is_at_goal = bool((self._prices() <= self._goal).all())
         return self._cost() < before and self.offer()
 
