@@ -57,7 +57,7 @@ def drawn(seed: int, n: int, kind: str = "") -> Problem:
     return Problem.model_validate({"objective": "cost", "pools": pools, "buffers": rows, **more})
 
 
-def searching(problem: Problem, work: int = 3_000_000) -> tuple[Knapsack, Search]:
+def searching(problem: Problem, work: int = 400_000) -> tuple[Knapsack, Search]:
     instance = compile_problem(problem)
     knapsack = Knapsack.of(instance)
     assert knapsack is not None
