@@ -16,7 +16,9 @@ inline constexpr i64 kLargest = 40, kLeast = 6;  // buffers of a window
 inline constexpr i64 kWidth = 60;                 // partial placements that go on
 inline constexpr i64 kGaps = 6;                   // gaps of a memory that are tried, the narrowest
 inline constexpr i64 kPacked = 40;  // buffers that are packed at once
-inline constexpr i64 kPackWork = 30'000, kPackCost = 500, kNodeWork = 4;  // nodes of a packing, and its work
+inline constexpr i64 kPackWork = 30'000, kLeastPackWork = 500;  // nodes of a packing
+inline constexpr i64 kNodesEach = 300;  // nodes for each buffer, after which a packing has the least
+inline constexpr i64 kPackCost = 500, kNodeWork = 4;  // steps of a packing and of a node
 inline constexpr i64 kMostPairs = 8'000'000;      // of buffers in conflict
 
 // See the tables of the same names in windows.py.
@@ -146,7 +148,7 @@ class Search {
   Array<Range> gaps_{nullptr, 0}, walls_{nullptr, 0};
   Rows<Range> loose_walls_;
   Array<i64> loose_count_, wall_first_;
-  i64 count_ = 0, child_count_ = 0, gap_count_ = 0, work_ = 0, most_near_ = 0;
+  i64 count_ = 0, child_count_ = 0, gap_count_ = 0, work_ = 0, nodes_ = 0, most_near_ = 0;
   bool has_too_many_ = false, is_backwards_ = false;
 
   i64 n() const { return spaces_.size.size; }
@@ -415,11 +417,11 @@ class Search {
       reserved[ranges++] = {spaces_.reserved[r][0], std::min(spaces_.reserved[r][1], top)};
     problem.reserved = reserved.data, problem.reserved_count = static_cast<std::size_t>(ranges);
     memplan_options options{};
-    options.work = kPackWork, options.seed = 1;
+    options.work = std::clamp<i64>(kNodesEach * n() - nodes_, kLeastPackWork, kPackWork), options.seed = 1;
     options.cancel = [](void *context) { return static_cast<int>((*static_cast<IsOver *>(context))()); };
     options.context = const_cast<void *>(static_cast<const void *>(&is_over_));
     const memplan_result made = memplan_plan(&problem, &options, found.data);
-    work_ += kPackCost + made.nodes * kNodeWork;
+    nodes_ += made.nodes, work_ += kPackCost + made.nodes * kNodeWork;
     if (made.status > MEMPLAN_FEASIBLE) return false;
     for (i64 x = 0; x < count_; ++x) offset[window_[x]] = found[x];
     return true;
