@@ -94,7 +94,7 @@ class Windows:
         return (bool(answer[0]) and self.search.flag[0] == 0) or not (self._pool == ABSENT).any()
 
     def _prices(self) -> I64:
-        return self.spaces.table.price[self._pool, np.arange(len(self._pool))]
+        return column(self.spaces.table.price[self._pool, np.arange(len(self._pool))])
 
     def _cost(self) -> int:
         return int(self._prices().sum())
