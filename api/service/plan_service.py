@@ -223,11 +223,17 @@ class PlanService:
         return result
 
     async def _keep(self, request: PlanRequest, found: SolveResult) -> SolveResult:
-        """Keep a result if it is better than the known one."""
+        """Keep a result if it is better than the known one; return it, or what is known where that says more."""
         problem, searched_s = request.problem, time_searched(found, request.options)
-        if (cached := await self._briefly(problem, partial(CachedPlan.of, problem, found, searched_s))) is not None:
-            self._cache.keep(problem, cached)
-        return found
+        if (cached := await self._briefly(problem, partial(CachedPlan.of, problem, found, searched_s))) is None:
+            return found
+        known = self._cache.keep(problem, cached)
+        if (
+            known.bound <= cached.bound
+            or (again := await self._briefly(problem, partial(result_of, known, problem))) is None
+        ):
+            return found
+        return replace(found, plan=again.plan, assignment=again.assignment, bound=again.bound)
 
     async def _cached(self, problem: CompiledProblem) -> tuple[CachedPlan | None, SolveResult | None]:
         """Return the cached plan, and that plan as a result for this problem."""

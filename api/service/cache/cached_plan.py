@@ -3,7 +3,7 @@
 Buffers are numbered in canonical order, pools by position, and offsets count in the instance's units, so that a plan is
 valid for every problem with the same hash. Nothing is trusted because it is cached: plans are verified for each caller,
 and bounds are computed again from the caller's own bytes. A bound proved by search holds only for callers with the same
-units in the process that proved it; others start from the plan. Results of several searches are never combined.
+units in the process that proved it, where it stays whoever finds a better plan; others start from the plan.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import logging
 import zlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from pydantic_core import to_json
@@ -200,7 +200,8 @@ def nothing_known(compiled: CompiledProblem, reason: StopReason = "cancelled") -
 def better_of(compiled: CompiledProblem, known: CachedPlan | None, found: CachedPlan) -> CachedPlan:
     """Return the better of two plans: a proved one, else the better score, else the longer search.
 
-    Claims of `known` do not count beside those that this process made for other bytes.
+    Claims of `known` do not count beside those that this process made for other bytes. Of two bounds that hold for the
+    same bytes, the plan has the better one.
     """
     if known is None:
         return found
@@ -210,7 +211,11 @@ def better_of(compiled: CompiledProblem, known: CachedPlan | None, found: Cached
     def rank(one: CachedPlan) -> tuple[bool, Score, float]:
         return not one.is_final, one.score(compiled), -one.searched_s
 
-    return min(known, found, key=rank)
+    best, other = sorted((known, found), key=rank)
+    if best.is_final or other.units is None or best.units not in (None, other.units) or other.bound <= best.bound:
+        return best
+    total = max(best.total, other.total)
+    return replace(best, bound=other.bound, total=total, kind=other.kind, by=other.by, units=other.units)
 
 
 def _assignment(compiled: CompiledProblem, plan: Plan) -> Assignment | None:

@@ -99,14 +99,15 @@ class PlanCache:
         await self._tried("written", lambda store: store.plans.change(changes))
         self._held_bytes -= self._memory.pop(problem_hash, (None, 0.0, 0))[2]
 
-    def keep(self, problem: CompiledProblem, found: CachedPlan) -> None:
-        """Keep a plan if it is better than the known one."""
+    def keep(self, problem: CompiledProblem, found: CachedPlan) -> CachedPlan:
+        """Keep a plan if it is better than the known one; return what is known then."""
         cached = self._memory.get(problem.known_as, (None,))[0]
         best = found if cached is None else better_of(problem, cached, found)
         if best is not cached:
             self._remember(problem.known_as, best)
             if len(self._unwritten) < _MOST_UNWRITTEN:
                 self._unwritten[problem.known_as] = problem, best
+        return best
 
     def is_new(self, problem: CompiledProblem) -> bool:
         """True if memory has nothing about a problem; the store may."""

@@ -109,6 +109,18 @@ def test_of_two_equal_plans_the_one_of_the_longer_search_is_kept() -> None:
     assert better_of(asked, brief, replace(brief)) is brief
 
 
+def test_a_bound_for_the_same_bytes_stays_whoever_has_the_better_plan() -> None:
+    asked = compiled(TWO)
+    units = units_of(asked)
+    worse, better = replace(loose(asked, 2, 3), units=units), replace(loose(asked, 1, 1), units=units)
+    for found in (better, replace(better, units=None)):  # a plan of another process says nothing of bounds
+        for both in ((worse, found), (found, worse)):
+            best = better_of(asked, *both)
+            assert (best.offset.tolist(), best.bound, best.units) == (better.offset.tolist(), (3,), units)
+    # A bound in other units is of another instance.
+    assert better_of(asked, replace(worse, units=(1, 1)), better) is better
+
+
 def test_a_proved_plan_is_never_replaced() -> None:
     asked = compiled(TWO)
     proved = replace(loose(asked, 1, 4), status="optimal")
