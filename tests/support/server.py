@@ -18,6 +18,7 @@ from memplan.api.http.app import create_app
 from memplan.api.http.app_state import Service
 from memplan.api.http.serving.server import config, listening
 from memplan.api.settings import Settings
+from memplan.api.store.api_key import Key, new_secret
 
 
 @dataclass(frozen=True)
@@ -76,3 +77,10 @@ def _running(settings: Settings) -> Iterator[Running]:
         service.stop()
         server.should_exit = True
         thread.join()
+
+
+def key_for(server: Running, name: str, *scopes: str, **quotas: int) -> dict[str, str]:
+    """Make a key; return the headers that carry it."""
+    key_id, text, kept = new_secret()
+    server.service.store.keys.add(Key(key_id, name, kept, frozenset(scopes), time.time(), **quotas))
+    return {"Authorization": f"Bearer {text}"}

@@ -12,18 +12,11 @@ import pytest
 
 from memplan.api.http.openapi import PROBLEM_EXAMPLE
 from memplan.api.settings import Settings
-from memplan.api.store.api_key import Key, new_secret
-from tests.support.server import Running, running
+from memplan.api.store.api_key import new_secret
+from tests.support.server import Running, key_for, running
 
 OPEN_CALLS = {("GET", "/healthz"), ("GET", "/readyz")}
 ADMIN_KEY = "an-operator-wrote-this-one-by-hand-42"
-
-
-def key_for(server: Running, name: str, *scopes: str, **quotas: int) -> dict[str, str]:
-    """Make a key; return the headers that carry it."""
-    key_id, text, kept = new_secret()
-    server.service.store.keys.add(Key(key_id, name, kept, frozenset(scopes), time.time(), **quotas))
-    return {"Authorization": f"Bearer {text}"}
 
 
 @pytest.fixture(scope="module")

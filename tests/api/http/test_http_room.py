@@ -11,8 +11,7 @@ from memplan.api.http.openapi import PROBLEM_EXAMPLE
 from memplan.api.settings import Settings
 from memplan.api.store.errors import FullDiskError
 from memplan.api.store.tables.jobs import _drop_requests
-from tests.api.http.test_http_keys import key_for
-from tests.support.server import Running, running
+from tests.support.server import Running, key_for, running
 
 
 @pytest.fixture(scope="module")

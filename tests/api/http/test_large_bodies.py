@@ -117,7 +117,7 @@ def test_a_large_job_is_read_by_a_child_and_its_parts_are_given_back(server: Run
     kept = sent(
         server, "/v1/plan?time_limit_s=100", json.dumps({"problem": PROBLEM, "keep": {"plan_hash": plan_hash}}).encode()
     ).json()
-    assert kept["kept"]["moved"] == []
+    assert kept["kept"]["moved"] == 0
 
 
 @pytest.mark.parametrize(
@@ -127,7 +127,12 @@ def test_a_large_job_is_read_by_a_child_and_its_parts_are_given_back(server: Run
         ("/v1/plan?time_limit_s=0", BODY, 422, "time_limit_s: must be greater than 0"),
         ("/v1/plan", BODY.replace(b'"size": 64', b'"size": -1', 1), 422, "buffers[0].size: must be at least 0, got -1"),
         ("/v1/jobs?kind=plan", b'{"buffers":' + b"[" * 6000, 400, "body: must be JSON: recursion limit exceeded"),
-        ("/v1/order", b'{"graph":{"ops":[' + b"{}," * 3000 + b"{}]}}", 422, "graph."),
+        (
+            "/v1/order",
+            b'{"graph":{"ops":[' + b"{}," * 3000 + b'{"in":5}]}}',
+            422,
+            "graph.ops[3000].in: must be a list, got 5",
+        ),
     ],
 )
 def test_what_is_wrong_with_a_large_body_is_told_as_of_a_small_one(

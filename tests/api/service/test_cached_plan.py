@@ -109,7 +109,7 @@ def test_of_two_equal_plans_the_one_of_the_longer_search_is_kept() -> None:
     assert better_of(asked, brief, replace(brief)) is brief
 
 
-def test_a_bound_for_the_same_bytes_stays_whoever_has_the_better_plan() -> None:
+def test_a_bound_for_the_same_bytes_stays_with_either_plan() -> None:
     asked = compiled(TWO)
     units = units_of(asked)
     worse, better = replace(loose(asked, 2, 3), units=units), replace(loose(asked, 1, 1), units=units)
