@@ -86,7 +86,8 @@ def new_job(deterministic: bool = False, **said: object) -> Job:
     """Return the problem as a job that is submitted."""
     query = f"time_limit_s=5&deterministic={str(deterministic).lower()}"
     body = write_problem(PROBLEM)
-    return replace(read_new_job(body, "application/json", query, Settings(), {}), **said)  # type: ignore[arg-type]
+    new = read_new_job(body, "application/json", query, Settings(), {})
+    return replace(new, **{"body": body, **said})  # type: ignore[arg-type]
 
 
 def job(store: Store, job_id: str) -> Job:
