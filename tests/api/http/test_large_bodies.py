@@ -131,7 +131,7 @@ def test_a_large_job_is_read_by_a_child_and_its_parts_are_given_back(server: Run
             "/v1/order",
             b'{"graph":{"ops":[' + b"{}," * 3000 + b'{"in":5}]}}',
             422,
-            "graph.ops[3000].in: must be a list, got 5",
+            "ops[3000].in: must be a list, got 5",
         ),
     ],
 )
