@@ -83,14 +83,7 @@ class PlanCache:
     async def stored(self, problem_hash: str) -> StoredPlan | None:
         """Return what the store has for a problem that another process reads; None also where it does not answer."""
         await self.write()
-        found: StoredPlan | None = None
-
-        def find(store: Store) -> None:
-            nonlocal found
-            found = store.plans.find(problem_hash)
-
-        await self._tried("looked up", find)
-        return found
+        return await self._looked_up(problem_hash)
 
     async def replace(self, problem_hash: str, before: StoredPlan | None, found: StoredPlan) -> None:
         """Store what a process found that was given `before`, unless another one was faster."""
@@ -149,14 +142,18 @@ class PlanCache:
         return True
 
     async def _stored(self, problem_hash: str, *, with_claims: bool = False) -> CachedPlan | None:
-        if self._store is None or problem_hash in self._wrong:
+        if problem_hash in self._wrong:
+            return None
+        return CachedPlan.read(await self._looked_up(problem_hash), with_claims=with_claims)
+
+    async def _looked_up(self, problem_hash: str) -> StoredPlan | None:
+        if self._store is None:
             return None
         try:
-            stored = await self._store.briefly(partial(self._store.plans.find, problem_hash))
+            return await self._store.briefly(partial(self._store.plans.find, problem_hash))
         except StoreError as error:
             _LOG.warning("a plan could not be looked up: %s", error)
             return None
-        return CachedPlan.read(stored, with_claims=with_claims)
 
     def _remember(self, problem_hash: str, known: CachedPlan) -> None:
         """Put an entry first in memory; the least recently used are dropped."""
