@@ -1,4 +1,4 @@
-"""Questions that users asked, written down before anybody looked for their answers, and where the documents have these."""
+"""Questions that were written down before anybody looked for their answers, and where the documents have these."""
 
 from __future__ import annotations
 
