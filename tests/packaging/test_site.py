@@ -27,7 +27,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.slow
-def test_every_document_is_a_page_that_loads_nothing_from_other_hosts(site: Path) -> None:
+def test_every_document_is_a_page_without_scripts_and_fonts_of_other_hosts(site: Path) -> None:
     documents = [page.stem for page in (ROOT / "docs").glob("*.md") if page.name != "README.md"]
     assert [name for name in documents if not (site / name / "index.html").exists()] == []
     start = (site / "index.html").read_text(encoding="utf-8")
