@@ -61,7 +61,7 @@ def draw(problem: Problem, plan: Plan) -> bytes:
     for q, pool in enumerate(problem.pools):
         live = filled[pool.name].live_set if pool.name in filled else LiveSet(None, 0, ())
         panels.append(_Panel(problem, plan, pool, boxes[q], live, span))
-    scale = _PLOT * len(panels) / (_HEADROOM * sum(panel.top for panel in panels))
+    scale = _PLOT * max(1, sum(map(bool, boxes))) / (_HEADROOM * sum(panel.top for panel in panels))
     for panel in panels:
         panel.scale = scale
     height = sum(panel.height for panel in panels)
@@ -209,7 +209,8 @@ class _Panel:
         if self.has_size and self.pool.size is not None:
             marks.append((f"M{_LEFT} {self.y(self.pool.size)}H{right}", 'stroke="#b00020"', f"size {self.pool.size:,}"))
         elif self.pool.size is not None:
-            text = f"size {self.pool.size:,} ({self.pool.size / self.top:,.1f} times what is drawn)"
+            above = f" ({self.pool.size / self.top:,.1f} times what is drawn)" if self.boxes else ""
+            text = f"size {self.pool.size:,}{above}"
             marks.append((f"M{_LEFT} {_TOP}H{right}", 'stroke="#b00020" stroke-dasharray="1 5"', text))
         for path, style, text in marks:
             yield f'<path d="{path}" fill="none" {style}/><path d="M{x} {y - 4}h18" fill="none" {style}/>'

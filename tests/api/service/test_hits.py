@@ -17,7 +17,7 @@ from tests.support.depth import seeds
 from tests.support.meeting_kinds import problems
 from tests.support.server import Running, running
 
-_CALLERS, _EACH, _HITS = 8, 64, 2
+_CALLERS, _EACH, _HITS = 8, 24, 2
 _OF_TIMES = {"wall_time_s"}
 
 pytestmark = pytest.mark.filterwarnings("ignore:buffer .* has no lifetime")
@@ -37,7 +37,7 @@ def told(answer: httpx.Response) -> dict[str, Any]:
 
 def asked(server: Running, problem: Problem) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Return the first answer about a problem, and the answers that the cache gave later."""
-    content = json.dumps({"problem": json.loads(write_problem(problem)), "options": {"time_limit_s": 20}})
+    content = json.dumps({"problem": json.loads(write_problem(problem)), "options": {"time_limit_s": 5}})
     answers = [
         server.client.post("/v1/plan", content=content, headers={"content-type": "application/json"})
         for _ in range(1 + _HITS)
@@ -45,6 +45,7 @@ def asked(server: Running, problem: Problem) -> tuple[dict[str, Any], list[dict[
     return told(answers[0]), [told(each) for each in answers[1:] if each.headers.get(CACHE) == "hit"]
 
 
+@pytest.mark.slow
 @pytest.mark.drawn
 @pytest.mark.parametrize("seed", seeds(1, first=89))
 def test_a_hit_is_the_answer_of_its_miss(seed: int, server: Running) -> None:
