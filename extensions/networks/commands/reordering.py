@@ -12,7 +12,7 @@ from memplan.api.cli.asking import Call
 from memplan.api.cli.streams import FOLDER, suffix_of, warnings, write
 from memplan.extensions.networks.order.reordering import reorder
 from memplan.files import named
-from memplan.planner.errors import OptionError, shown
+from memplan.planner.errors import OptionError
 from memplan.planner.formats.memplan_json import write_problem
 from memplan.questions.question import Control
 from memplan.questions.reading.adapting import adapted
@@ -26,8 +26,8 @@ _SHARE = 0.6
 def check(given: Mapping[str, Any]) -> None:
     """Raise OptionError for options that cannot be combined with reordering."""
     for name in ("server", "inclusive", "keep", "weights", "copies", "in_place", "spare"):
-        if given[name]:
-            raise OptionError.of(name, f"must not be given with order best, got {shown(given[name])}")
+        if given[name] is not None and (name != "in_place" or given[name]):
+            raise OptionError.of(name, f"must not be given with order best, got {given[name]}")
     if len(given["order"]) > 1:
         raise OptionError(f"order: best must be given alone, got {', '.join(given['order'])}")
 
