@@ -31,8 +31,8 @@ from memplan.api.request_bodies import (
 from memplan.api.settings import Settings
 from memplan.planner.errors import MAX_SHOWN, FormatError, InputError, OptionError, path_of, sentences_of_options, shown
 from memplan.planner.errors.did_you_mean import unknown_option
+from memplan.planner.foreign import reading as importers
 from memplan.planner.formats import memplan_json, minimalloc_csv
-from memplan.planner.instance.canonical import problem_hash
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import WireValue, as_tuple
@@ -44,7 +44,6 @@ from memplan.questions.plan.plan import PlanOptions
 from memplan.questions.question import Control, Question, QuestionOptions
 from memplan.questions.question.wire import read_object, read_question
 from memplan.questions.reading import OF_PLANS, Reader, ReadOptions, reading_of_plan, validated, with_reading
-from memplan.questions.reading.adapting import adapted, aligned
 
 PLAN_HASH = "plan_hash"
 """The field that names a plan to keep, instead of the plan."""
@@ -123,7 +122,7 @@ class ParsedRequest:
 
         def read(each: Input[Any], sent: Any, values: InputValues, files: Reader) -> Any:
             if not isinstance(sent, SentFile):
-                return self._adapted(each.from_json(sent), files)
+                return self._read_field(each, sent, values, files)
             if each.from_file is None:
                 return each.from_json(memplan_json.parse(sent.data))
             try:
@@ -133,15 +132,14 @@ class ParsedRequest:
 
         return read_inputs(self.question.inputs, {**self.fields, **self.files}, read, reader or self.reader())
 
-    def _adapted(self, value: Any, reader: Reader) -> Any:
-        reading = reader.options
-        if (self.reading is None and reader.plain is None) or not isinstance(value, Problem):
-            return value
-        if reader.plain is not None and problem_hash(value) == reader.plan_hash:
-            return value
-        reading.refuse_for_models()
-        value = value if reading.alignment is None else aligned(value, reading.alignment)
-        return adapted(value, None, reading)
+    def _read_field(self, each: Input[Any], sent: Any, values: InputValues, reader: Reader) -> Any:
+        """Return the value of a field of a body; where options of reading are given, as from a file of that JSON."""
+        is_plain = self.reading is None and reader.plain is None
+        if is_plain or each.reading is None or each.from_file is None or not isinstance(sent, dict):
+            return each.from_json(sent)
+        data = to_json(sent)
+        # Files of other systems are read by a process of their own.
+        return each.from_json(sent) if importers.detect(data) else each.from_file(reader, data, "-", values)
 
     def answer(self, control: Control) -> tuple[bytes, str | None]:
         """Return the written answer of the question, and its status; raises MemplanError.

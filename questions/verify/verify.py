@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Literal, TypeVar, get_args
 
 from pydantic import Field
@@ -55,6 +56,8 @@ class BufferPlaces(Answer):
 
 class VerifyOptions(QuestionOptions):
     """Options of a verification."""
+
+    needs = MappingProxyType({"with_plans": ("better", "again")})
 
     places: bool = Field(False, description="Also report how low each buffer could lie while all others stay in place.")
     better: bool = Field(

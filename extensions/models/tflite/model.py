@@ -137,7 +137,8 @@ class Model:
     """A model: its subgraphs, the first of which is run, and its metadata by name.
 
     `input_names` are the names of inputs in the first signature, by tensor. `scratch` is what somebody says that
-    kernels require, in bytes, by the names of operators.
+    kernels require, in bytes, by the names of operators; or of one operator, by an output of it or by its number in the
+    first subgraph.
     """
 
     subgraphs: tuple[Subgraph, ...]
@@ -150,6 +151,21 @@ class Model:
     def tensors(self) -> tuple[TfliteTensor, ...]:
         """The tensors of all subgraphs, in the order of TFLite Micro's offline plan."""
         return tuple(tensor for subgraph in self.subgraphs for tensor in subgraph.tensors)
+
+    def scratch_said(self, subgraph: int, operator: int) -> int | None:
+        """Return what somebody says that an operator's kernel requires, of it alone or by its name; None: nothing."""
+        graph = self.subgraphs[subgraph]
+        row = graph.operators[operator]
+        outputs = (graph.tensors[k].id for k in row.outputs if k >= 0)
+        names = (*([str(operator)] if subgraph == 0 else []), *outputs, row.name)
+        return next((self.scratch[name] for name in names if name in self.scratch), None)
+
+    @cached_property
+    def scratch_names(self) -> frozenset[str]:
+        """The names by which scratch can be said: operators, their outputs, and their numbers in the first subgraph."""
+        names = {operator.name for graph in self.subgraphs for operator in graph.operators}
+        names |= {g.tensors[k].id for g in self.subgraphs for row in g.operators for k in row.outputs if k >= 0}
+        return frozenset(names | {str(k) for k in range(len(self.subgraphs[0].operators))})
 
     @cached_property
     def offline_offsets(self) -> tuple[int, ...] | None:

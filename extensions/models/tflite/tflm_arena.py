@@ -222,17 +222,17 @@ def _planned(requests: Sequence[_Request]) -> dict[int, int]:
 def scratch_of(model: Model, subgraph: int, operator: int) -> tuple[Scratch, ...] | None:
     """Return the scratch buffers of an operator's kernel; None if unknown.
 
-    The kernel is the reference kernel where nobody says by the operator's name what another one requires.
+    The kernel is the reference kernel where nobody says what another one requires.
     """
     graph = model.subgraphs[subgraph]
-    sizes = _sizes_of(graph, graph.operators[operator], model.scratch)
+    sizes = _sizes_of(graph, graph.operators[operator], model.scratch_said(subgraph, operator))
     rows = enumerate(sizes or ())
     return None if sizes is None else tuple(Scratch(subgraph, operator, j, size) for j, size in rows if size > 0)
 
 
-def _sizes_of(graph: Subgraph, operator: Operator, given: Mapping[str, int]) -> tuple[int, ...] | None:
-    if operator.name in given:
-        return (given[operator.name],)
+def _sizes_of(graph: Subgraph, operator: Operator, said: int | None) -> tuple[int, ...] | None:
+    if said is not None:
+        return (said,)
     if operator.name in _WITHOUT:
         return ()
     rule = _RULES.get(operator.name)

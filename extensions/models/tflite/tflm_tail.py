@@ -88,8 +88,13 @@ def whole_arena(model: Model) -> ModelArena:
     rows = _REQUEST * (len(scratch) + _MOST_REQUESTS) + _POINTER * len(model.subgraphs)
     rows = -(-(rows + _INFO * (len(model.tensors) + len(scratch))) // ALIGNMENT) * ALIGNMENT
     rows += _PLANNED * (len(planned) + len(scratch))
-    names = {operator.name for graph in model.subgraphs for operator in graph.operators}
-    unknown = tuple(dict.fromkeys((*head.unknown, *sorted(names - _DATA.keys() - model.scratch.keys()))))
+    names = {
+        operator.name
+        for i, graph in enumerate(model.subgraphs)
+        for k, operator in enumerate(graph.operators)
+        if model.scratch_said(i, k) is None
+    }
+    unknown = tuple(dict.fromkeys((*head.unknown, *sorted(names - _DATA.keys()))))
     least = max(tail + head.size, planned_later + rows)
     return ModelArena(head.size, tail, -(-least // ALIGNMENT) * ALIGNMENT, unknown)
 
