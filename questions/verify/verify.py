@@ -71,6 +71,11 @@ class VerifyOptions(QuestionOptions):
         """True if a plan is solved again, which may take as long as it needs."""
         return self.again
 
+    @property
+    def can_end(self) -> bool:
+        """True, as the verdict says what was not done."""
+        return True
+
 
 class Verdict(AnswerOfFile):
     """The verdict on a plan: valid or not, with all violations; for a valid plan, the peak of each pool.
@@ -125,9 +130,11 @@ def verify(
         verdict = verdict.model_copy(update={"better": _without_plan(better, options)})
         if options.again:
             note(verdict.model_copy(update={"not_done": ("again",)}))
-    if options.again:
-        verdict = verdict.model_copy(update={"again": _without_plan(solved_again(problem, plan, running), options)})
-    return verdict
+    if not options.again:
+        return verdict
+    again = solved_again(problem, plan, running)
+    found = {"not_done": ("again",)} if again is None else {"again": _without_plan(again, options)}
+    return verdict.model_copy(update=found)
 
 
 def _without_plan(part: A, options: VerifyOptions) -> A:
