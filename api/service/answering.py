@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Hashable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Coroutine, Hashable
+from dataclasses import replace
 from functools import partial
 from math import inf
 from typing import Any
@@ -93,17 +93,14 @@ class WorkService:
         turn where the deadline is infinite.
         """
         name = *request, problem_hash, plan_format, deadline.at == inf
-        if (running := self._running.get(name)) is not None:
+        if is_new := (running := self._running.get(name)) is None:
+            work = partial(self._large_plan, request, problem_hash, plan_format, options, deadline, key_id)
+            running = self._running[name] = _LargePlan(work)
+            running.task.add_done_callback(lambda _: self._running.pop(name))
+        else:
             self._metrics.looked_up("joined")
-            answer, _ = await running.answer(cancelled)
-            self._metrics.looked_up("hit")
-            return answer
-        over = asyncio.Event()
-        work = self._large_plan(request, problem_hash, plan_format, options, deadline, over, key_id)
-        running = self._running[name] = _LargePlan(asyncio.create_task(work), over)
-        running.task.add_done_callback(lambda _: self._running.pop(name))
         answer, lookup = await running.answer(cancelled)
-        self._metrics.looked_up(lookup)
+        self._metrics.looked_up(lookup if is_new else "hit")
         return answer
 
     async def _large_plan(
@@ -113,8 +110,8 @@ class WorkService:
         plan_format: str,
         options: SolveOptions,
         deadline: Deadline,
-        cancelled: asyncio.Event,
         key_id: str | None,
+        cancelled: asyncio.Event,
     ) -> tuple[WorkAnswer, Lookup]:
         record = await self._cache.stored(problem_hash)
         carry_s, limit_s = _CARRY_S * len(request[2]), options.time_limit_s
@@ -143,25 +140,24 @@ class WorkService:
         return answer
 
 
-@dataclass
 class _LargePlan:
-    """A large plan that is made for all callers who ask for it now; `over` ends it, once none of them waits."""
+    """A large plan that is made for all callers who ask for it now, until none of them waits."""
 
-    task: asyncio.Task[tuple[WorkAnswer, Lookup]]
-    over: asyncio.Event
-    callers: int = 0
+    def __init__(self, work: Callable[[asyncio.Event], Coroutine[Any, Any, tuple[WorkAnswer, Lookup]]]) -> None:
+        self._over, self._callers = asyncio.Event(), 0
+        self.task = asyncio.create_task(work(self._over))
 
     async def answer(self, cancelled: asyncio.Event) -> tuple[WorkAnswer, Lookup]:
         """Wait for the answer, and after `cancelled` for the best so far if no other caller waits."""
-        self.callers += 1
+        self._callers += 1
         leaving = asyncio.create_task(cancelled.wait())
         try:
             await asyncio.wait((self.task, leaving), return_when=asyncio.FIRST_COMPLETED)
         finally:
             leaving.cancel()
-            self.callers -= 1
-            if not self.callers:
-                self.over.set()
+            self._callers -= 1
+            if not self._callers:
+                self._over.set()
         return await asyncio.shield(self.task)
 
 

@@ -222,20 +222,20 @@ class ChildProcess:
         return os.waitstatus_to_exitcode(status)
 
 
-def memory_in_use(pid: int) -> int:
+def memory_in_use(pid: int, *, is_fork: bool = False) -> int:
     """Return the memory of a process and of the programs that it started, in bytes; 0 if it has none.
 
-    What it forked runs its own program, and shares its memory.
+    One that it forked shares its memory, and only what that one started counts.
     """
     import psutil
 
     found = 0
     with contextlib.suppress(psutil.Error):
-        found = int(psutil.Process(pid).memory_info().rss)
+        found = 0 if is_fork else int(psutil.Process(pid).memory_info().rss)
     for child in _children(pid):
         with contextlib.suppress(OSError):
-            is_fork = Path(f"/proc/{child}/cmdline").read_bytes() == Path(f"/proc/{pid}/cmdline").read_bytes()
-            found += 0 if is_fork else memory_in_use(child)
+            command, parents = (Path(f"/proc/{each}/cmdline").read_bytes() for each in (child, pid))
+            found += memory_in_use(child, is_fork=command == parents)
     return found
 
 
