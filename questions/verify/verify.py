@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Literal, TypeVar, get_args
+from typing import Any, Literal, TypeVar, get_args
 
 from pydantic import Field
 
@@ -130,11 +130,11 @@ def verify(
         verdict = verdict.model_copy(update={"better": _without_plan(better, options)})
         if options.again:
             note(verdict.model_copy(update={"not_done": ("again",)}))
-    if not options.again:
-        return verdict
-    again = solved_again(problem, plan, running)
-    found = {"not_done": ("again",)} if again is None else {"again": _without_plan(again, options)}
-    return verdict.model_copy(update=found)
+    if options.again:
+        again = solved_again(problem, plan, running)
+        done: dict[str, Any] = {"not_done": ("again",)} if again is None else {"again": _without_plan(again, options)}
+        verdict = verdict.model_copy(update=done)
+    return verdict
 
 
 def _without_plan(part: A, options: VerifyOptions) -> A:
