@@ -252,24 +252,32 @@ def _read_options(
     shape: BodyShape, parts: BodyParts, asked: Mapping[str, Sequence[str]]
 ) -> tuple[QuestionOptions, WireValue | None]:
     """Return the options of a request and its reading options; raises OptionError."""
-    # A generated client sends the defaults of all parameters, beside a body that says otherwise.
-    models = (shape.options, *([] if shape.reading is None else [shape.reading]))
-    inside = parts.options
-    asked = {name: said for name, said in asked.items() if name not in inside or not is_default(models, name, said)}
-    for name in asked:
-        check_once(name, parts.options, "the body and in the query")
+    asked = beside_body((shape.options, *([] if shape.reading is None else [shape.reading])), parts.options, asked)
     if of_body := [name for name in asked if name in shape.inputs]:
         raise OptionError(*(f"{name}: must be in the body" for name in of_body))
     if unknown := [name for name in (*parts.options, *asked) if name not in shape.known]:
         raise OptionError(*(f"{path_of((name,))}: {unknown_option(name, shape.known)}" for name in unknown[:MAX_SHOWN]))
-    options = _merged(shape.options, parts.options, asked)
+    options = merged_options(shape.options, parts.options, asked)
     about_reading = [name for name in (*parts.options, *asked) if name not in shape.options.model_fields]
     if shape.reading is None or not about_reading:
         return options, None
-    return options, _merged(shape.reading, parts.options, asked)
+    return options, merged_options(shape.reading, parts.options, asked)
 
 
-def _merged(model: type[M], inside: Mapping[str, Any], asked: Mapping[str, Sequence[str]]) -> M:
+def beside_body(
+    models: Iterable[type[WireValue]], inside: Mapping[str, Any], asked: Mapping[str, Sequence[str]]
+) -> dict[str, Sequence[str]]:
+    """Return what a query says beside a body; raises OptionError for what both say.
+
+    A generated client sends the defaults of all parameters, beside a body that says otherwise.
+    """
+    found = {name: said for name, said in asked.items() if name not in inside or not _is_default(models, name, said)}
+    for name in found:
+        check_once(name, inside, "the body and in the query")
+    return found
+
+
+def merged_options(model: type[M], inside: Mapping[str, Any], asked: Mapping[str, Sequence[str]]) -> M:
     """Return the options from a body and a query, merged; raises OptionError."""
     lists = {name: values for name, values in asked.items() if takes_list(model, name)}
     texts = {name: values for name, values in asked.items() if name in model.model_fields and name not in lists}
@@ -288,12 +296,12 @@ def _merged(model: type[M], inside: Mapping[str, Any], asked: Mapping[str, Seque
     return options if not fields else merged.model_copy(update={name: getattr(options, name) for name in texts})
 
 
-def is_default(models: Iterable[type[WireValue]], name: str, said: Sequence[str]) -> bool:
+def _is_default(models: Iterable[type[WireValue]], name: str, said: Sequence[str]) -> bool:
     """Return True if a query says the default of an option, as it is documented."""
     for model in models:
         if name in model.model_fields:
             try:
-                return bool(getattr(_merged(model, {}, {name: said}), name) == getattr(model(), name))
+                return bool(getattr(merged_options(model, {}, {name: said}), name) == getattr(model(), name))
             except OptionError:
                 return False
     return False

@@ -51,6 +51,11 @@ class QuestionOptions(Value):
         """True if work is counted instead of time, so that the answer is the same on every machine."""
         return "deterministic" in type(self).model_fields and bool(getattr(self, "deterministic", False))
 
+    @property
+    def can_end(self) -> bool:
+        """True if the best answer so far is right where others wait."""
+        return not self.counts_work
+
     def due(self, started: float | None = None) -> Deadline:
         """Return the deadline of a call that came at `started`, or now; infinite if work is counted."""
         return Deadline.after(inf if self.counts_work else self.time_limit_s, started)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Literal, TypeVar, get_args
+from typing import Any, Literal, TypeVar, get_args
 
 from pydantic import Field
 
@@ -74,6 +74,11 @@ class VerifyOptions(QuestionOptions):
         """True if a plan is solved again, which may take as long as it needs."""
         return self.again
 
+    @property
+    def can_end(self) -> bool:
+        """True, as the verdict says what was not done."""
+        return True
+
 
 class Verdict(AnswerOfFile):
     """The verdict on a plan: valid or not, with all violations; for a valid plan, the peak of each pool.
@@ -129,7 +134,9 @@ def verify(
         if options.again:
             note(verdict.model_copy(update={"not_done": ("again",)}))
     if options.again:
-        verdict = verdict.model_copy(update={"again": _without_plan(solved_again(problem, plan, running), options)})
+        again = solved_again(problem, plan, running)
+        done: dict[str, Any] = {"not_done": ("again",)} if again is None else {"again": _without_plan(again, options)}
+        verdict = verdict.model_copy(update=done)
     return verdict
 
 
