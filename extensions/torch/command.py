@@ -26,6 +26,7 @@ from memplan.api.cli.streams import (
 )
 from memplan.extensions.torch import graph_fits
 from memplan.extensions.torch.graph_fits import GraphFits
+from memplan.extensions.torch.inside.advice import Advice
 from memplan.extensions.torch.inside.answer import FitsAnswer, SnapshotAnswer, Ways, fits_of_snapshot
 from memplan.extensions.torch.inside.device import FitsOptions
 from memplan.planner.errors import OptionError
@@ -72,6 +73,21 @@ def lines(answer: FitsAnswer | SnapshotAnswer | GraphFits) -> Iterator[str]:
             yield from (f"  {size:>18,} bytes in {count:>4}  only {name}" for size, count in sizes.items())
     if answer.ways is not None:
         yield from _lines_of_ways(answer.ways)
+    if answer.advice is not None:
+        yield from _lines_of_advice(answer.advice)
+
+
+def _lines_of_advice(advice: Advice) -> Iterator[str]:
+    """Yield the lines of a table about what the allocator reserves, and what would change that."""
+    yield f"reserved now: {advice.reserved:,} bytes, for blocks of {advice.blocks:,} at most"
+    for row in advice.stranded:
+        yield f"  {row.bytes:>18,} bytes free in {row.segments} segments, kept by {row.held:,} of {row.line}"
+    for each in advice.rows:
+        how = "the least" if each.is_least else "the least that was tried"
+        tried = f" ({how} of {each.tried})" if each.tried > 1 else ""
+        yield f"{each.change}: {each.reserved:,} bytes, {advice.reserved - each.reserved:+,} less{tried}"
+        yield "  " + "; ".join(filter(None, (each.line, each.note)))
+    yield from advice.unsure
 
 
 def _lines_of_ways(found: Ways) -> Iterator[str]:
@@ -100,6 +116,7 @@ def _lines_of_ways(found: Ways) -> Iterator[str]:
             help="Who hands out memory: cuda, plan, cpu, or settings such as max_split_size_mb:128.",
         ),
         Flag("suggest", is_flag=True, help="Also list ways to make it fit. Each was tried."),
+        Flag("advise", is_flag=True, help="Say what is reserved, why, and with which line it would be less."),
         Flag("computed", is_flag=True, help="Run the step on real values, not on fakes."),
         Flag("compiled", is_flag=True, help="Count the graphs of AOT autograd instead."),
         Flag("snapshot", metavar="FILE", help="Compare with this snapshot of the step."),
@@ -117,6 +134,7 @@ def fits(
     capacity: str | None,
     allocator: str,
     suggest: bool,
+    advise: bool,
     computed: bool,
     compiled: bool,
     snapshot: str | None,
@@ -148,6 +166,7 @@ def fits(
         refuse_unwritable(path)
     options: dict[str, Any] = {name: size for name, size in sizes.items() if size is not None}
     options["allocator"] = allocator
+    options |= {"advise": True} if advise else {}
     of_script = {"suggest": suggest, "computed": computed, "compiled": compiled, "snapshot": snapshot}
     answer = _answer(step, options, of_script, dim)
     text = "".join(f"{line}\n" for line in lines(answer)).encode() if wants_table(display) else to_json(answer) + b"\n"

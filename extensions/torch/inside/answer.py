@@ -16,6 +16,7 @@ from pydantic.json_schema import SkipJsonSchema
 
 from memplan.extensions.torch.files.snapshot import graph_name, lifetime, steps_of
 from memplan.extensions.torch.files.storages import ROLES, StepMemory, Storage
+from memplan.extensions.torch.inside.advice import Advice, advice_of
 from memplan.extensions.torch.inside.demand import (
     Simulation,
     has_products,
@@ -171,6 +172,7 @@ class FitsAnswer(Answer):
     turns: Turns | None = None
     compared: Compared | None = None
     ways: Ways | None = None
+    advice: Advice | None = None
     problem: SkipJsonSchema[Problem | None] = Field(None, exclude=True, repr=False)
     plan: SkipJsonSchema[Plan | None] = Field(None, exclude=True, repr=False)
 
@@ -222,7 +224,9 @@ def judged(step: StepMemory, device: FitsOptions) -> FitsAnswer:
     for tensor in alive:
         roles[tensor.role] += tensor.size
     workspace = device.cublas_workspace if device.is_simulated and has_products(step) else 0
+    least = plan.status == "optimal"
     return FitsAnswer(
+        advice=advice_of(step, device, plan.peak, is_least=least) if device.advise else None,
         fits=decided,
         proof=proof,
         capacity=device.capacity,

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from memplan.extensions.torch.files.allocator_settings import AllocatorSettings
 from memplan.extensions.torch.files.caching_allocator import Block, CachingAllocator, OutOfMemoryError
 from memplan.extensions.torch.files.snapshot import lifetime, pools_of
 from memplan.extensions.torch.files.storages import StepMemory
@@ -95,10 +97,20 @@ class Simulation:
         return sum(blocks), max(blocks, default=0)
 
 
-def simulate(step: StepMemory, device: FitsOptions, usable: int | None) -> Simulation:
+def simulate(
+    step: StepMemory,
+    device: FitsOptions,
+    usable: int | None,
+    *,
+    settings: AllocatorSettings | None = None,
+    primed: tuple[int, int] | None = None,
+    watch: Callable[[CachingAllocator, dict[int, Block]], None] = lambda _, __: None,
+) -> Simulation:
     """Run a step with the caching allocator, within the usable bytes if these are given.
 
-    A snapshot begins with its own segments, where there is space for them, and gets others where it had them.
+    A snapshot begins with its own segments, where there is space for them, and gets others where it had them. The
+    settings are those of the device unless others are given; a `primed` block, bytes and a stream, is allocated and
+    freed first; `watch` is called with the allocator and the blocks after each allocation.
     """
     requested = iter(step.requested)
 
@@ -106,8 +118,10 @@ def simulate(step: StepMemory, device: FitsOptions, usable: int | None) -> Simul
         address, length = next(requested, (0, -1))
         return address if length == size else None
 
-    allocator = CachingAllocator(usable, device.settings(step), driver)
+    allocator = CachingAllocator(usable, settings or device.settings(step), driver)
     simulation, blocks = Simulation(allocator), dict[int, Block]()
+    if primed is not None:
+        allocator.free(allocator.malloc(*primed))
     inputs = {k: tensor for k, tensor in enumerate(step.tensors) if tensor.phase == "given"}
     if usable is None or sum(segment.size for segment in step.segments) <= usable:
         at = {tensor.address: k for k, tensor in inputs.items()}
@@ -136,6 +150,7 @@ def simulate(step: StepMemory, device: FitsOptions, usable: int | None) -> Simul
             where = f"{tensor.module or 'the step'} ({tensor.operation or tensor.line or tensor.role})"
             simulation.stopped = f"{size_text(tensor.size)} of {where}"
             return simulation
+        watch(allocator, blocks)
         simulation.misplaced += block.address != tensor.address
         simulation.blocks.add((block.address, block.address + block.size))
     if len(step.events) in step.released:

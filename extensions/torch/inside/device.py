@@ -42,6 +42,7 @@ class FitsOptions(QuestionOptions):
     capacity: Size | None = Field(None, description="The device's memory.")
     allocator: Allocator = Field("cuda", description=ALLOCATOR)
     suggest: bool = Field(False, description="Say what would make the step fit, each tried.")
+    advise: bool = Field(False, description="Say what the allocator would reserve with other settings, and in a plan.")
     computed: bool = Field(False, description="Run the step on real values.")
     compiled: bool = Field(False, description="Run forward and backward as AOT autograd parts them.")
     cublas_workspace: Size = Field(CUBLAS, description="The workspace of cuBLAS.")

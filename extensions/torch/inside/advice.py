@@ -1,0 +1,289 @@
+"""Advice on a step's memory: what the allocator reserves and why, and what one line of the user's would change.
+
+Each row is a simulation of the whole step from an empty device with one thing changed, so that a snapshot that begins
+in the middle is taken as if its storages had come in the order of their addresses. Torch is not imported.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from copy import copy
+from dataclasses import replace
+
+from memplan.extensions.torch.files.allocator_settings import AllocatorSettings
+from memplan.extensions.torch.files.caching_allocator import (
+    LARGE_SEGMENT,
+    MIB,
+    OWN_ROUNDING,
+    OWN_SEGMENT,
+    SMALL,
+    Block,
+    CachingAllocator,
+)
+from memplan.extensions.torch.files.storages import StepMemory
+from memplan.extensions.torch.inside.demand import simulate
+from memplan.extensions.torch.inside.device import FitsOptions
+from memplan.planner.errors import OptionError
+from memplan.questions.question import Answer
+
+_VARIABLE = "PYTORCH_CUDA_ALLOC_CONF="
+_MOST_SPLITS, _MOST_ROWS = 16, 8
+_THRESHOLDS = (0.5, 0.6, 0.7, 0.8, 0.9)
+_GRID = 12
+"""The priming blocks that are tried before all others, so that few of these are simulated to their end."""
+
+
+class Stranded(Answer):
+    """Bytes that stay free in segments when most is reserved, by the line of the blocks that keep those segments."""
+
+    line: str
+    bytes: int
+    segments: int
+    held: int
+
+
+class AdviceRow(Answer):
+    """The bytes reserved at most with one change, the line that makes it, and how many values of it were simulated.
+
+    `is_least` says that no other value of the change reserves less; it is False where time ended the search.
+    """
+
+    change: str
+    reserved: int
+    line: str
+    tried: int = 1
+    is_least: bool = True
+    note: str = ""
+
+
+class Advice(Answer):
+    """What a step reserves now, the bytes that are stranded, and rows of changes, the least first.
+
+    `blocks` are the most bytes that blocks of the allocator take at once, below which no change gets. `unsure` are
+    sentences about what the numbers rest on.
+    """
+
+    reserved: int
+    blocks: int
+    stranded: tuple[Stranded, ...]
+    rows: tuple[AdviceRow, ...]
+    unsure: tuple[str, ...]
+
+
+class _AboveError(Exception):
+    """A simulation reserves as much as the best one."""
+
+
+def advice_of(step: StepMemory, device: FitsOptions, planned: int | None, *, is_least: bool = True) -> Advice:
+    """Return advice for a step; `planned` is the peak of its plan, `is_least` if that is proved. Raises OptionError."""
+    if not device.is_simulated:
+        raise OptionError(f"advise: must be given for allocators that are simulated, not for {device.allocator}")
+    whole, settings = _from_empty(step), device.settings(step)
+    reserved = _reserved(whole, device, settings)
+    # Both where the snapshot says what was there, and from an empty device.
+    now = simulate(step, device, None).allocator.peak
+    rows = [
+        *_of_settings(whole, device, settings),
+        *_of_threshold(whole, device, settings),
+        *_of_priming(whole, device, settings, reserved),
+        *_of_graphs(whole, device, settings),
+    ]
+    if planned is not None:
+        line = "plan = memplan.torch.record(step); with memplan.torch.planned(plan): step()"
+        rows.append(AdviceRow(change="planned addresses", reserved=planned, line=line, is_least=is_least))
+    return Advice(
+        reserved=now,
+        blocks=_blocks(whole, device, settings),
+        stranded=tuple(_stranded(step, device, now)),
+        rows=tuple(sorted(rows, key=lambda row: row.reserved)),
+        unsure=tuple(_unsure(step, now, reserved)),
+    )
+
+
+def _from_empty(step: StepMemory) -> StepMemory:
+    """Return a step without the segments that its snapshot begins with, and without the addresses that it had."""
+    whole = copy(step)
+    whole.segments, whole.requested = (), []
+    return whole
+
+
+def _reserved(
+    step: StepMemory,
+    device: FitsOptions,
+    settings: AllocatorSettings,
+    *,
+    usable: int | None = None,
+    primed: tuple[int, int] | None = None,
+    below: int | None = None,
+) -> int | None:
+    """Return the bytes reserved at most; None if the step stops, or reserves as much as `below`."""
+
+    def watch(allocator: CachingAllocator, _: dict[int, Block]) -> None:
+        if below is not None and allocator.peak >= below:
+            raise _AboveError
+
+    try:
+        found = simulate(step, device, usable, settings=settings, primed=primed, watch=watch)
+    except _AboveError:
+        return None
+    return None if found.stopped else found.allocator.peak
+
+
+def _of_settings(step: StepMemory, device: FitsOptions, settings: AllocatorSettings) -> Iterator[AdviceRow]:
+    """Yield the rows of expandable segments, and of the best largest block that is split."""
+    if not settings.expandable:
+        found = _reserved(step, device, replace(settings, expandable=True, max_split_size=None))
+        line = f"{_VARIABLE}expandable_segments:True"
+        if found is not None:
+            yield AdviceRow(change="expandable segments", reserved=found, line=line)
+    # Only sizes of blocks divide the values, and torch takes none up to a segment of several blocks.
+    sizes = Counter(-(-row.size // MIB) for row in step.tensors if device.counts(row) and row.size > LARGE_SEGMENT)
+    values = sorted({*sizes, *(size + 1 for size in sizes)})
+    tried = values if len(values) <= _MOST_SPLITS else values[:: -(-len(values) // _MOST_SPLITS)]
+    found_by = [
+        (found, value)
+        for value in tried
+        if (found := _reserved(step, device, replace(settings, expandable=False, max_split_size=value * MIB)))
+        is not None
+    ]
+    if found_by:
+        least, value = min(found_by)
+        yield AdviceRow(
+            change="max_split_size_mb",
+            reserved=least,
+            line=f"{_VARIABLE}max_split_size_mb:{value}",
+            tried=len(tried),
+            is_least=len(tried) == len(values),
+        )
+
+
+def _of_threshold(step: StepMemory, device: FitsOptions, settings: AllocatorSettings) -> Iterator[AdviceRow]:
+    """Yield the row of the best part of the capacity above which free segments go back; none without a capacity."""
+    if device.usable is None or settings.expandable:
+        return
+    found_by = [
+        (found, value)
+        for value in _THRESHOLDS
+        if (found := _reserved(step, device, replace(settings, threshold=value), usable=device.usable)) is not None
+    ]
+    if found_by:
+        least, value = min(found_by)
+        line = f"{_VARIABLE}garbage_collection_threshold:{value}"
+        yield AdviceRow(
+            change="garbage_collection_threshold", reserved=least, line=line, tried=len(_THRESHOLDS), is_least=False
+        )
+
+
+def _of_priming(
+    step: StepMemory, device: FitsOptions, settings: AllocatorSettings, reserved: int | None
+) -> Iterator[AdviceRow]:
+    """Yield the row of the block that is allocated and freed first; of equal totals, that of the least block.
+
+    A block takes a segment of its own in steps of 2 MiB, and nothing smaller changes a segment, so that all blocks up
+    to the best total are all there are. A simulation ends as soon as it reserves more than the best one.
+    """
+    of_stream = Counter[int]()
+    for row in step.tensors:
+        if device.counts(row) and row.size > SMALL and row.private is None:
+            of_stream[row.stream] += row.size
+    if not of_stream or settings.expandable or reserved is None:
+        return
+    stream, until = of_stream.most_common(1)[0][0], time.monotonic() + 2 * device.time_limit_s
+    best, size, tried, is_least = reserved, 0, set[int](), True
+    last = reserved // OWN_ROUNDING
+    grid = [last * k // _GRID for k in range(_GRID, _GRID // 2, -1)]
+    for units in (*grid, *range(last, OWN_SEGMENT // OWN_ROUNDING - 1, -1)):
+        block = units * OWN_ROUNDING
+        if block in tried or not OWN_SEGMENT <= block <= best:
+            continue
+        if time.monotonic() > until:
+            is_least = False
+            break
+        tried.add(block)
+        found = _reserved(step, device, settings, primed=(block, stream), below=best + 1)
+        if found is not None and (found < best or (found == best and size and block < size)):
+            best, size = found, block
+    if size:
+        where = "" if not stream else ", on the stream of the step"
+        yield AdviceRow(
+            change="priming block",
+            reserved=best,
+            line=f'torch.empty({size}, dtype=torch.uint8, device="cuda")',
+            tried=len(tried),
+            is_least=is_least,
+            note=f"before anything else is allocated{where}",
+        )
+
+
+def _of_graphs(step: StepMemory, device: FitsOptions, settings: AllocatorSettings) -> Iterator[AdviceRow]:
+    """Yield the row of one pool for all CUDA graphs, captured in the recorded order and run in turns."""
+    if len({row.private for row in step.tensors if row.private}) < 2:
+        return
+    shared = copy(step)
+    shared.tensors = [replace(row, private=(0, 1)) if row.private else row for row in step.tensors]
+    found = _reserved(shared, device, settings)
+    if found is not None:
+        yield AdviceRow(
+            change="one pool for all graphs",
+            reserved=found,
+            line="pool = torch.cuda.graph_pool_handle(); with torch.cuda.graph(graph, pool=pool): ...",
+            note="the graphs must run in turns, in the order of their captures",
+        )
+
+
+def _blocks(step: StepMemory, device: FitsOptions, settings: AllocatorSettings) -> int:
+    """Return the most bytes of allocated blocks."""
+    sizes = [settings.rounded(row.size) if device.counts(row) else 0 for row in step.tensors]
+    live = most = sum(size for size, row in zip(sizes, step.tensors, strict=True) if row.phase == "given")
+    for event in step.events:
+        live += sizes[event] if event >= 0 else -sizes[~event]
+        most = max(most, live)
+    return most
+
+
+def _stranded(step: StepMemory, device: FitsOptions, peak: int) -> Iterator[Stranded]:
+    """Yield the free bytes of the segments at the peak, by the line of the largest block that keeps each of them."""
+    free, count, held = Counter[str](), Counter[str](), Counter[str]()
+    is_found = False
+
+    def watch(allocator: CachingAllocator, blocks: dict[int, Block]) -> None:
+        nonlocal is_found
+        if is_found or allocator.reserved < peak:
+            return
+        is_found = True
+        taken, largest = Counter[int](), dict[int, tuple[int, int]]()
+        for k, block in blocks.items():
+            taken[block.base] += block.size
+            largest[block.base] = max(largest.get(block.base, (0, 0)), (block.size, k))
+        for base, size in allocator.segments.items():
+            if size > taken[base]:
+                row = step.tensors[largest[base][1]] if base in largest else None
+                name = "no block: free as a whole"
+                if row is not None:
+                    name = row.line or row.operation or row.module or row.role
+                free[name] += size - taken[base]
+                held[name] += taken[base]
+                count[name] += 1
+
+    run: Callable[..., object] = simulate
+    run(step, device, None, watch=watch)
+    for name, size in free.most_common(_MOST_ROWS):
+        yield Stranded(line=name, bytes=size, segments=count[name], held=held[name])
+
+
+def _unsure(step: StepMemory, now: int, reserved: int | None) -> Iterator[str]:
+    """Yield sentences on what a snapshot does not say."""
+    if step.most_reserved is None:
+        return
+    given = sum(1 for row in step.tensors if row.phase == "given")
+    if given:
+        yield (
+            f"the history is cut: {given} storages are older than it; they count in the order of their addresses, "
+            "and what was freed before is in no number"
+        )
+    if now != step.most_reserved:
+        yield f"the snapshot reserved {step.most_reserved:,} bytes, and the simulation {now:,}: other rules or events"
+    if reserved is not None and reserved != now:
+        yield f"from an empty device the step reserves {reserved:,} bytes; the changes are counted beside that"

@@ -1,0 +1,157 @@
+"""A plan of addresses for the allocations of a step, in the order in which they come."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from pydantic import Field
+
+from memplan.extensions.torch.files.allocator_settings import ROUNDING
+from memplan.extensions.torch.replay.library import ABI, AllocatorEvent
+from memplan.planner.errors import InputError, shown
+from memplan.planner.model.problem import Problem
+from memplan.planner.model.problem_fields import Pool
+from memplan.planner.model.rows import Buffer
+from memplan.questions.question import QuestionOptions
+from memplan.questions.reading import validated
+from memplan.solvers.portfolio.solve import solve
+
+
+@dataclass(frozen=True)
+class PlannedAllocation:
+    """An allocation: bytes, device, the number of its stream, 0 for the default one, and the events of begin and end.
+
+    `offset` is that in the arena of the device; None for one that outlives its scope, and gets bytes of its own.
+    """
+
+    size: int
+    device: int
+    stream: int
+    start: int
+    end: int | None
+    offset: int | None = None
+
+
+@dataclass(frozen=True)
+class ReplayPlan:
+    """The allocations of scopes by name; all scopes share the arena of a device, since they run in turns.
+
+    `live` are the most bytes that planned allocations of one scope and device take at once, in blocks of 512 bytes,
+    summed over devices; `arena` the bytes of the arenas.
+    """
+
+    scopes: dict[str, tuple[PlannedAllocation, ...]]
+    live: int
+    arena: int
+
+    def text(self) -> str:
+        """Return the file for the allocator."""
+        rows = [f"memplan-replay {ABI}"]
+        for name, allocations in self.scopes.items():
+            rows.append(f"scope {name} {len(allocations)}")
+            rows += [
+                f"{row.size} {row.device} {row.stream} {-1 if row.offset is None else row.offset}"
+                for row in allocations
+            ]
+        return "\n".join([*rows, "end", ""])
+
+    def save(self, path: str | Path) -> None:
+        """Write the file that `planned` takes in a later process."""
+        Path(path).write_text(self.text(), encoding="utf-8")
+
+    def __or__(self, other: ReplayPlan) -> ReplayPlan:
+        """Return the plan of the scopes of both; raises InputError for a scope that both have."""
+        if both := self.scopes.keys() & other.scopes.keys():
+            raise InputError(f"scope: must be in one of the plans, got {shown(min(both))} in both")
+        return ReplayPlan(self.scopes | other.scopes, max(self.live, other.live), max(self.arena, other.arena))
+
+
+class ReplayOptions(QuestionOptions):
+    """The options of `record`."""
+
+    scope: str = Field("step", pattern=r"^[A-Za-z0-9_.-]{1,63}$", description="The name of the scope.")
+    time_limit_s: float = Field(5.0, gt=0, le=3600, description="Seconds for the plan.")
+
+
+def allocations_of(events: Iterable[AllocatorEvent]) -> list[PlannedAllocation]:
+    """Return the allocations of recorded events, in order."""
+    rows: list[PlannedAllocation] = []
+    streams: dict[int | None, int] = {None: 0, 0: 0}
+    for when, event in enumerate(events):
+        if event.size:
+            stream = streams.setdefault(event.stream, len(streams) - 1)
+            rows.append(PlannedAllocation(event.size, event.device, stream, when, None))
+        else:
+            rows[event.number] = replace(rows[event.number], end=when)
+    return rows
+
+
+def plan_of(allocations: Sequence[PlannedAllocation], **options: object) -> ReplayPlan:
+    """Return a verified plan of a scope, in which each stream has bytes of its own; for options see ReplayOptions."""
+    asked = validated(ReplayOptions, options)
+    scoped = [(k, row) for k, row in enumerate(allocations) if row.end is not None]
+    places = list(allocations)
+    live = arena = 0
+    for device in sorted({row.device for _, row in scoped}):
+        base = 0
+        for stream in sorted({row.stream for _, row in scoped if row.device == device}):
+            mine = [(k, row) for k, row in scoped if (row.device, row.stream) == (device, stream)]
+            problem = Problem(
+                buffers=[
+                    Buffer(
+                        id=k, size=_whole(row.size), start=row.start, end=row.end, alignment=ROUNDING, pools=("arena",)
+                    )
+                    for k, row in mine
+                ],
+                pools=[Pool(name="arena")],
+            )
+            plan = solve(problem, time_limit_s=asked.time_limit_s)
+            if plan.peak is None:
+                raise InputError(f"scope {asked.scope}: must have a plan, got {plan.status}: give it more time_limit_s")
+            for place in plan.placements:
+                k = int(place.id)
+                places[k] = replace(places[k], offset=base + place.offset)
+            base += -(-plan.peak // ROUNDING) * ROUNDING
+        arena += base
+        live += _live_peak([row for _, row in scoped if row.device == device])
+    _verify(asked.scope, places)
+    return ReplayPlan({asked.scope: tuple(places)}, live, arena)
+
+
+def _whole(size: int) -> int:
+    return -(-size // ROUNDING) * ROUNDING
+
+
+def _live_peak(rows: Sequence[PlannedAllocation]) -> int:
+    changes = [(row.start, _whole(row.size)) for row in rows] + [(row.end or 0, -_whole(row.size)) for row in rows]
+    live = most = 0
+    for _, change in sorted(changes):
+        live += change
+        most = max(most, live)
+    return most
+
+
+def _verify(scope: str, rows: Sequence[PlannedAllocation]) -> None:
+    """Raise InputError if two allocations that are alive at once share bytes, walked event by event."""
+    alive: dict[int, PlannedAllocation] = {}
+    placed = [(k, row) for k, row in enumerate(rows) if row.offset is not None]
+    for _, is_begin, k, row in sorted(
+        [(row.start, 1, k, row) for k, row in placed] + [(row.end or 0, 0, k, row) for k, row in placed],
+        key=lambda each: each[:3],
+    ):
+        if not is_begin:
+            del alive[k]
+            continue
+        low = row.offset or 0
+        for other, held in alive.items():
+            if (
+                held.device == row.device
+                and low < (held.offset or 0) + held.size
+                and (held.offset or 0) < low + row.size
+            ):
+                raise InputError(
+                    f"scope {scope}: must have bytes for each allocation, got the same for {other} and {k}"
+                )
+        alive[k] = row

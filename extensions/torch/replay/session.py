@@ -1,0 +1,124 @@
+"""`record` and `planned`: a step's allocations are recorded, planned, and given at planned addresses from then on.
+
+torch takes an allocator only before it has used another one; with it there are no expandable segments, no memory
+history and no private pools, as torch itself says.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import tempfile
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from memplan.extensions.torch.replay.library import ReplayLibrary
+from memplan.extensions.torch.replay.plan import ReplayOptions, ReplayPlan, allocations_of, plan_of
+from memplan.planner.errors import InputError, shown
+from memplan.questions.reading import validated
+
+_WAY = "call memplan.torch.install() at the start of the program, before any tensor is on the device"
+
+
+class _Installed:
+    """What this process has: torch's allocator, if it is memplan's, and the plan that is loaded."""
+
+    library: ReplayLibrary | None = None
+    allocator: Any = None
+    loaded: str | None = None
+
+
+def install() -> ReplayLibrary:
+    """Make memplan's allocator that of torch on CUDA, for the whole process; a second call changes nothing.
+
+    Raises InputError where torch has no CUDA, or has used another allocator already.
+    """
+    if _Installed.library is None:
+        import torch
+
+        if not torch.cuda.is_available():
+            raise InputError("torch: must have CUDA and a device for planned addresses: on others, give library=")
+        library = ReplayLibrary()
+        allocator = torch.cuda.memory.CUDAPluggableAllocator(library.path, "memplan_alloc", "memplan_free")
+        try:
+            torch.cuda.memory.change_current_allocator(allocator)
+        except RuntimeError as error:
+            raise InputError(f"torch: must not have used its own allocator yet: {_WAY}") from error
+        address = ctypes.cast(library.functions.memplan_record_stream, ctypes.c_void_p).value
+        allocator.allocator().set_record_stream_fn(address)
+        _Installed.library, _Installed.allocator = library, allocator
+    return _Installed.library
+
+
+def record(step: Callable[[], object], *, library: ReplayLibrary | None = None, **options: object) -> ReplayPlan:
+    """Run a step once, record each allocation and free of all its threads, and return a verified plan.
+
+    The step must have run once before, so that what stays, such as the state of an optimizer, is there. What it
+    allocates and does not free is in no plan, and gets bytes of its own. The options are those of `ReplayOptions`;
+    without a `library` it is torch's, by `install`. Raises InputError, and what the step raises.
+    """
+    asked = validated(ReplayOptions, options)
+    used = library or install()
+    used.record()
+    try:
+        step()
+    finally:
+        used.end()
+    allocations = allocations_of(used.events())
+    if not allocations:
+        raise InputError(f"scope {asked.scope}: must allocate, got no allocation: does the step run on the device?")
+    return plan_of(allocations, **asked.model_dump())
+
+
+@contextmanager
+def planned(
+    plan: ReplayPlan | str | Path, scope: str | None = None, *, library: ReplayLibrary | None = None
+) -> Iterator[dict[str, int | str]]:
+    """Give the allocations of a scope their planned addresses while the context is entered.
+
+    A plan is one of `record`, or a file of `ReplayPlan.save`. Without a name it is the plan's only scope. The value is
+    a dictionary, which has the counts of this run once the context is left. What does not go as planned gets other
+    bytes, is counted, and warned of once in each process; an allocation that failed raises MemoryError at the end, as
+    torch does not see it. Raises InputError for scopes that the plan does not have, within another scope, and where torch
+    refuses the allocator.
+    """
+    text = plan.text() if isinstance(plan, ReplayPlan) else _text(plan)
+    names = [line.split()[1] for line in text.splitlines() if line.startswith("scope ")]
+    if scope is None and len(names) != 1:
+        raise InputError(f"scope: must be named, since the plan has {', '.join(names) or 'none'}")
+    if scope is not None and scope not in names:
+        raise InputError(f"scope: must be one of {', '.join(names)}, got {shown(scope)}")
+    used = library or install()
+    if _Installed.loaded != text:
+        with tempfile.NamedTemporaryFile("w", suffix=".plan", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            used.load(file.name)
+        _Installed.loaded = text
+    counts: dict[str, int | str] = {}
+    before = used.stats()
+    used.begin(scope or names[0])
+    try:
+        yield counts
+    finally:
+        used.end()
+        after = used.stats()
+        counts |= {
+            name: value - int(before[name]) if name not in ("live", "arena", "reserved", "most", "message") else value
+            for name, value in after.items()
+            if isinstance(value, int)
+        }
+        counts["message"] = after["message"]
+    if counts["unmatched"] or counts["busy"]:
+        warnings.warn(f"{after['message']}: {counts['unmatched']} and {counts['busy']} others elsewhere", stacklevel=3)
+    if counts["failures"]:
+        raise MemoryError(str(after["message"]))
+
+
+def _text(path: str | Path) -> str:
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: must be a plan that ReplayPlan.save wrote, got {error}") from error

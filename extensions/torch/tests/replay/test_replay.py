@@ -1,0 +1,192 @@
+"""The allocator that replays a plan, on a libcuda of host pages: no byte is lost, and no stream gets one too early."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+REPLAY = HERE.parents[1] / "replay"
+pytestmark = pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
+TRACES = int(os.environ.get("MEMPLAN_REPLAY_TRACES", "300"))
+
+
+def build(folder: Path, *flags: str) -> Path:
+    """Compile the fake driver, and the traces with the allocator of `flags`."""
+    fake = ["gcc", "-O1", "-shared", "-fPIC", "-o", "libfake.so", str(HERE / "fake_cuda.c"), "-lpthread"]
+    sources = [
+        str(HERE / "drive.c"),
+        str(REPLAY / "replay.c"),
+        "-L.",
+        "-lfake",
+        f"-Wl,-rpath,{folder}",
+        "-ldl",
+        "-lpthread",
+    ]
+    subprocess.run(fake, cwd=folder, check=True)
+    subprocess.run(["gcc", "-O1", "-g", *flags, "-o", "drive", *sources], cwd=folder, check=True)
+    return folder
+
+
+def drive(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    environment = os.environ | {"MEMPLAN_LIBCUDA": str(folder / "libfake.so")}
+    command = [str(folder / "drive"), *words, str(folder / "drawn.plan")]
+    return subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build(tmp_path_factory.mktemp("replay"))
+
+
+@pytest.mark.parametrize("threads", ["1", "4"])
+def test_drawn_traces_lose_no_byte(built: Path, threads: str) -> None:
+    ran = drive(built, "11", str(TRACES), threads)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    counts = dict(zip(ran.stdout.split()[::2], map(int, ran.stdout.split()[1::2]), strict=True))
+    assert counts["lost"] == counts["hasty"] == counts["left"] == 0
+    assert counts["planned"] > counts["busy"] > 0
+    assert counts["unmatched"] > 0
+
+
+@pytest.mark.parametrize(
+    ("line", "fault"),
+    [
+        ("block->address < low + entry->size", "0"),
+        ("if (scope->entries[scope->before[entry->first + k]].is_live) return 0;", ";"),
+        ("cuda.wait(stream, arena->event, 0)", "0"),
+    ],
+)
+def test_the_traces_find_an_allocator_that_is_wrong(tmp_path: Path, line: str, fault: str) -> None:
+    source = (REPLAY / "replay.c").read_text()
+    assert line in source
+    (tmp_path / "replay").mkdir()
+    (tmp_path / "tests" / "replay").mkdir(parents=True)
+    (tmp_path / "replay" / "replay.c").write_text(source.replace(line, fault))
+    shutil.copy(REPLAY / "replay.h", tmp_path / "replay")
+    for name in ("drive.c", "fake_cuda.c"):
+        shutil.copy(HERE / name, tmp_path / "tests" / "replay")
+    fake = ["gcc", "-O1", "-shared", "-fPIC", "-o", "libfake.so", "tests/replay/fake_cuda.c", "-lpthread"]
+    subprocess.run(fake, cwd=tmp_path, check=True)
+    sources = [
+        "tests/replay/drive.c",
+        "replay/replay.c",
+        "-L.",
+        "-lfake",
+        f"-Wl,-rpath,{tmp_path}",
+        "-ldl",
+        "-lpthread",
+    ]
+    subprocess.run(["gcc", "-O1", "-w", "-o", "drive", *sources], cwd=tmp_path, check=True)
+    assert drive(tmp_path, "11", "60", "1").returncode != 0
+
+
+def test_threads_have_no_race(tmp_path: Path) -> None:
+    try:
+        folder = build(tmp_path, "-fsanitize=thread")
+    except subprocess.CalledProcessError:
+        pytest.skip("this gcc has no ThreadSanitizer")
+    ran = drive(folder, "5", "10", "4")
+    if "unexpected memory mapping" in ran.stderr:
+        pytest.skip("ThreadSanitizer does not run on this kernel")
+    assert "data race" not in ran.stderr, ran.stderr[:3000]
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+
+
+PROGRAM = """
+import ctypes, sys, warnings
+from memplan.extensions.torch.replay.library import ReplayLibrary
+from memplan.extensions.torch.replay.session import planned, record
+from memplan.planner.errors import InputError
+MIB = 1 << 20
+fake = ctypes.CDLL({fake!r})
+fake.fake_bytes.restype = ctypes.c_uint64
+library = ReplayLibrary()
+weights = library.allocate(2 * MIB)
+kept = []
+def step(extra=0, wrong=False):
+    a = library.allocate(10 * MIB); b = library.allocate(6 * MIB, 0, 16)
+    kept.append(library.allocate(MIB))
+    if extra: library.free(library.allocate(extra))
+    library.free(a)
+    if wrong: raise KeyError("in the middle")
+    c = library.allocate(12 * MIB)
+    library.free(b, 0, 0, 16); library.free(c)
+plan = record(step, library=library)
+assert (plan.live, plan.arena) == (18 * MIB, 18 * MIB), plan
+library.release()
+for _ in range(3):
+    with planned(plan, library=library) as counts: step()
+    assert (counts["planned"], counts["kept"], counts["unmatched"], counts["busy"]) == (3, 1, 0, 0), counts
+    assert counts["arena"] == 18 * MIB
+with warnings.catch_warnings(record=True) as said:
+    warnings.simplefilter("always")
+    with planned(plan, library=library) as counts: step(extra=3 * MIB)
+    assert counts["planned"] == 3 and counts["unmatched"] == 1, counts
+    assert "allocation 3 of 3145728 bytes is not in the plan" in str(said[0].message), said
+try:
+    with planned(plan, library=library): step(wrong=True)
+except KeyError: pass
+with planned(plan, library=library) as counts: step()  # one of the last step is still there
+assert counts["planned"] == 2 and counts["busy"] == 1, counts
+for scope, words in (("eval", "must be one of step"),):
+    try:
+        with planned(plan, scope, library=library): pass
+        raise SystemExit("no error")
+    except InputError as error: assert words in str(error), error
+try:
+    with planned(plan, library=library):
+        with planned(plan, library=library): pass
+    raise SystemExit("no error")
+except InputError as error: assert "must begin where the one before has ended" in str(error), error
+fake.fake_limit(ctypes.c_uint64(fake.fake_bytes() + MIB))
+try:
+    with planned(plan, library=library): library.functions.memplan_alloc(40 * MIB, 0, None)
+    raise SystemExit("no error")
+except MemoryError as error: assert "the driver has no 41943040 bytes" in str(error), error
+fake.fake_limit(ctypes.c_uint64(1 << 50))
+fake.fake_break(1)  # without events the host waits
+with planned(plan, library=library) as counts: step()
+print("done")
+"""
+
+
+def test_a_step_is_recorded_planned_and_replayed(built: Path, tmp_path: Path) -> None:
+    environment = os.environ | {"MEMPLAN_LIBCUDA": str(built / "libfake.so"), "XDG_CACHE_HOME": str(tmp_path)}
+    program = PROGRAM.format(fake=str(built / "libfake.so"))
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=environment, check=False)
+    assert ran.stdout == "done\n", ran.stdout + ran.stderr
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "memplan-replay 2\nend\n",
+        "memplan-replay 1\nscope a 2\n1 0 0 0\nend\n",
+        "memplan-replay 1\nscope a 1\n1 0 0 5\nend\n",
+        "memplan-replay 1\nscope a 1\n1 99 0 0\nend\n",
+        "memplan-replay 1\nscope a 99999999999\n",
+        "memplan-replay 1\nscope a 1\n0 0 0 0\nend\n",
+    ],
+)
+def test_files_that_are_no_plan_are_refused(built: Path, tmp_path: Path, text: str) -> None:
+    from memplan.extensions.torch.replay.library import ReplayLibrary
+    from memplan.planner.errors import InputError
+
+    subprocess.run(
+        ["gcc", "-shared", "-fPIC", "-o", "own.so", str(REPLAY / "replay.c"), "-ldl"], cwd=tmp_path, check=True
+    )
+    (tmp_path / "wrong.plan").write_text(text)
+    library = ReplayLibrary(str(tmp_path / "own.so"))
+    with pytest.raises(InputError, match="must be a plan of version 1"):
+        library.load(tmp_path / "wrong.plan")
+    with pytest.raises(InputError, match=r"wrong\.none: cannot be read"):
+        library.load(tmp_path / "wrong.none")
+    assert ctypes.sizeof(ctypes.c_void_p) == 8
