@@ -1,0 +1,47 @@
+"""Advice on what the allocator reserves: each row is what another reading of its rules reserves with that change."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import pytest
+
+from memplan.extensions.torch.inside.answer import fits_of_snapshot
+from memplan.extensions.torch.tests.plain_allocator import MIB, PlainAllocator
+from memplan.planner.errors import OptionError
+
+
+def growing(allocator: PlainAllocator) -> PlainAllocator:
+    """Place blocks of growing size, each of which leaves a segment that the next one cannot use."""
+    allocator.place("weights", 30 * MIB)
+    for k, size in enumerate((40, 60, 80, 100)):
+        allocator.place(k, size * MIB)
+        allocator.place(("kept", k), 3 * MIB)
+        allocator.free(k)
+    allocator.place("last", 220 * MIB)
+    return allocator
+
+
+def test_rows_are_what_another_simulator_reserves() -> None:
+    now = growing(PlainAllocator())
+    (device,) = fits_of_snapshot(pickle.dumps(now.snapshot({})), advise=True).devices
+    assert device.advice is not None
+    rows = {row.change: row for row in device.advice.rows}
+    assert device.advice.reserved == now.most
+    assert rows["planned addresses"].reserved == device.advice.blocks
+    priming = rows["priming block"]
+    assert priming.is_least
+    size = int(priming.line.partition("(")[2].partition(",")[0])
+    primed = PlainAllocator()
+    primed.place("first", size)
+    primed.free("first")
+    assert growing(primed).most == priming.reserved < now.most
+    split = int(rows["max_split_size_mb"].line.rpartition(":")[2])
+    assert growing(PlainAllocator(largest_split=split * MIB)).most == rows["max_split_size_mb"].reserved
+
+
+def test_advice_needs_an_allocator_that_is_simulated() -> None:
+    data: Any = pickle.dumps(growing(PlainAllocator()).snapshot({}))
+    with pytest.raises(OptionError, match="advise: must be given for allocators that are simulated, not for plan"):
+        fits_of_snapshot(data, advise=True, allocator="plan")
