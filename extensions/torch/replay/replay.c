@@ -34,7 +34,6 @@ struct block {
   void *stream, *used[USES];
   uint64_t number, recording; /* of the recording that it belongs to, 0 for none */
 };
-
 /* The n-th allocation of a scope; `run` is the last one that it was claimed in. */
 struct entry {
   struct block block;
@@ -43,7 +42,6 @@ struct entry {
   int device, stream, is_live; uint64_t run;
   uint32_t first, count; /* of its bytes' last owners, in `before` of the scope */
 };
-
 struct scope {
   char name[64]; struct entry *entries; uint32_t *before;
   size_t count, next, befores;
@@ -51,7 +49,6 @@ struct scope {
   void *streams[STREAMS];
   char is_bound[STREAMS];
 };
-
 struct arena {
   char *base;
   size_t size, needed;
@@ -60,11 +57,9 @@ struct arena {
   void *streams[STREAMS]; /* those that ever had bytes of the arena */
   int count;
 };
-
 struct range {
   uint64_t low, high; uint32_t owner;
 };
-
 static atomic_flag gate = ATOMIC_FLAG_INIT;
 static struct memplan_stats counts;
 static struct block *buckets[BUCKETS], *bins[BINS], *live_planned;
@@ -110,12 +105,10 @@ static int fail(const char *format, ...) {
   va_list values; va_start(values, format); vsnprintf(counts.message, sizeof counts.message, format, values);
   va_end(values); is_told = 1; return -1;
 }
-
 /* Count a departure from the plan, and describe the first one. */
 static void depart(uint64_t *count, const char *what, size_t n, size_t size) {
   *count += 1; if (!is_told) fail("scope %s: allocation %zu of %zu bytes %s", running->name, n, size, what);
 }
-
 static int open_driver(void) {
   if (cuda.library) return 0;
   const char *path = getenv("MEMPLAN_LIBCUDA");
@@ -125,7 +118,6 @@ static int open_driver(void) {
   if (cuda.init(0)) return fail("driver: cuInit failed: is there a device?");
   cuda.library = library; return 0;
 }
-
 /* Make the primary context of a device the current one until `leave`. */
 static int enter(int device) {
   int handle;
@@ -137,7 +129,6 @@ static int enter(int device) {
   }
   return cuda.push(arena->context) ? fail("device %d: its context cannot be entered", device) : 0;
 }
-
 static void leave(void) { void *context; cuda.pop(&context); }
 
 /* Let a stream wait for what others were given so far; where no event can be had, the host waits. */
@@ -149,7 +140,6 @@ static int follow(int device, void *stream, void *other) {
   leave(); counts.waits += 1;
   return failed ? fail("device %d: a stream cannot wait for another one", device) : 0;
 }
-
 static void reserve(int64_t change) {
   counts.reserved += change; if (counts.reserved > counts.most) counts.most = counts.reserved;
 }

@@ -81,8 +81,8 @@ def planned(
     A plan is one of `record`, or a file of `ReplayPlan.save`. Without a name it is the plan's only scope. The value is
     a dictionary, which has the counts of this run once the context is left. What does not go as planned gets other
     bytes, is counted, and warned of once in each process; an allocation that failed raises MemoryError at the end, as
-    torch does not see it. Raises InputError for scopes that the plan does not have, within another scope, and where torch
-    refuses the allocator.
+    torch does not see it. Raises InputError for scopes that the plan does not have, within another scope, and where
+    torch refuses the allocator.
     """
     text = plan.text() if isinstance(plan, ReplayPlan) else _text(plan)
     names = [line.split()[1] for line in text.splitlines() if line.startswith("scope ")]
