@@ -14,6 +14,7 @@ from functools import cached_property
 
 from memplan.extensions.models.flatbuffer import Table
 from memplan.extensions.models.tflite.system import is_tflite
+from memplan.extensions.models.tflite.tflm_targets import HOST, Target
 from memplan.extensions.networks.operations.graph_facts import bits_of
 from memplan.extensions.readers.vocabulary import types_by_number
 from memplan.planner.errors import CUT_OFF, OTHER_KIND, FormatError, shown
@@ -137,7 +138,7 @@ class Model:
     """A model: its subgraphs, the first of which is run, and its metadata by name.
 
     `input_names` are the names of inputs in the first signature, by tensor. `scratch` is what somebody says that
-    kernels require, in bytes, by the names of operators.
+    kernels require, in bytes, by the names of operators or of their outputs; `target` is what the runtime is built for.
     """
 
     subgraphs: tuple[Subgraph, ...]
@@ -145,6 +146,16 @@ class Model:
     buffers: tuple[Table, ...] = field(default=(), compare=False, repr=False)
     input_names: Mapping[int, str] = field(default_factory=dict)
     scratch: Mapping[str, int] = field(default_factory=dict)
+    target: Target = HOST
+
+    def said_scratch(self, graph: Subgraph, operator: Operator) -> int | None:
+        """Return the bytes that somebody says a kernel requires: by an output of the operator, or by its name."""
+        names = (*(graph.tensors[k].id for k in operator.outputs), operator.name)
+        return next((self.scratch[name] for name in names if name in self.scratch), None)
+
+    def says_scratch(self, graph: Subgraph, operator: Operator) -> bool:
+        """Return True if somebody says what a kernel requires."""
+        return self.said_scratch(graph, operator) is not None
 
     @cached_property
     def tensors(self) -> tuple[TfliteTensor, ...]:

@@ -22,6 +22,7 @@ from memplan.extensions.models.tflite.tflm_arena import (
     rounded_bytes,
     scratch_of,
     scratch_of_model,
+    told,
 )
 from memplan.extensions.networks.operations.graph_facts import OperationFacts
 from memplan.extensions.readers.draft import Kind, OperationsDraft
@@ -42,13 +43,15 @@ _MOST_RUNNING = 64
 
 def read(data: bytes, options: ModelOptions) -> Imported:
     """Read a model, with sizes for open dimensions from the options; raises FormatError and OptionError."""
-    model = replace(read_model(data), scratch=options.scratch)
+    model = told(read_model(data), options)
     if options.dims:
         model = with_sizes(model, options.sizes)
-    names = {operator.name for graph in model.subgraphs for operator in graph.operators}
-    if other := next((name for name in options.scratch if name not in names), None):
+    operators = [(graph, operator) for graph in model.subgraphs for operator in graph.operators]
+    names = {operator.name for _, operator in operators}
+    outputs = {graph.tensors[k].id for graph, operator in operators for k in operator.outputs}
+    if other := next((name for name in options.scratch if name not in names and name not in outputs), None):
         some = ", ".join(sorted(names)[:MAX_LISTED]) or "none"
-        raise OptionError(f"scratch: must be of operators of the model ({some}), got {shown(other)}")
+        raise OptionError(f"scratch: must be of operators of the model ({some}), or of outputs, got {shown(other)}")
     program = _Program(model, options)
     program.run()
     own_peak, own_offsets = program.offline_plan()
@@ -171,7 +174,7 @@ class _Program:
     def _scratch_of(self, index: int, k: int, operator: Operator) -> list[str]:
         """Declare the scratch buffers of an operator's kernel, and return their names."""
         # Other sizes than the file's are of runtimes with memory to allocate, whose kernels are not TFLite Micro's.
-        is_known = not self.options.dims or operator.name in self.model.scratch
+        is_known = not self.options.dims or self.model.says_scratch(self.model.subgraphs[index], operator)
         rows = scratch_of(self.model, index, k) if is_known else None
         if rows and operator.subgraphs:
             raise OptionError(f"scratch: must be of operators that run no subgraphs, got {shown(operator.name)}")

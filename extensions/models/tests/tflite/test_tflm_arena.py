@@ -57,7 +57,7 @@ def test_scratch_of_known_kernels_is_in_the_problem_while_they_run() -> None:
 def test_an_exported_plan_leaves_room_for_scratch_that_is_given() -> None:
     said = ModelOptions(scratch={"CUSTOM": 64})
     problem = read_model(CUSTOM, options=said).problem
-    planned = export("tflite", lay_out(problem, solve(problem), CUSTOM, said.scratch), "model")[""]
+    planned = export("tflite", lay_out(problem, solve(problem), CUSTOM, said), "model")[""]
     assert read_model(planned, options=said).own_peak == 96
 
 
