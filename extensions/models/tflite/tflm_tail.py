@@ -229,6 +229,8 @@ def _shared_name(operator: Operator) -> str:
 
 
 _PER_LINE = 16
+_APART = 32
+"""The most bytes that the allocator of two memories is larger than that of one."""
 
 
 def write_c_model(data: bytes, arena: ModelArena, stem: str, section: str | None = None) -> Mapping[str, bytes]:
@@ -241,8 +243,8 @@ def write_c_model(data: bytes, arena: ModelArena, stem: str, section: str | None
         f"/* To start: {arena}. */\n"
         f"#define {macro}_ARENA_SIZE {constant(arena.least)}\n"
         f"/* Of it, where the two lie in memories of their own. */\n"
-        f"#define {macro}_HEAD_SIZE {constant(arena.least - arena.tail)}\n"
-        f"#define {macro}_TAIL_SIZE {constant(arena.tail)}\n"
+        f"#define {macro}_HEAD_SIZE {constant(_rounded(max(arena.head, arena.temporary)))}\n"
+        f"#define {macro}_TAIL_SIZE {constant(_rounded(arena.tail + _APART))}\n"
         f"extern const unsigned char {prefix}[{macro}_SIZE];\n"
         f"extern unsigned char {prefix}_arena[{macro}_ARENA_SIZE];\n"
     )
