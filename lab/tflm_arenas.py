@@ -115,7 +115,7 @@ def judged(models: Iterable[tuple[str, bytes]], tally: Counter[str]) -> Iterator
             word = "refused by both" if arena.unknown else "starts in no arena"
         elif arena.unknown:
             word = "at least, and is" if found >= arena.least else "said to be at least more than it takes"
-        elif found < arena.least and found == -(-space_of(read_model(data), arena.head).unguarded // 16) * 16:
+        elif space_of(read_model(data), arena.head).unguarded <= found < arena.least:
             word = "exact, less overlaps"
         else:
             word = "exact" if found == arena.least else "too small" if found > arena.least else "too large"
