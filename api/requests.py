@@ -31,8 +31,8 @@ from memplan.api.request_bodies import (
 from memplan.api.settings import Settings
 from memplan.planner.errors import MAX_SHOWN, FormatError, InputError, OptionError, path_of, sentences_of_options, shown
 from memplan.planner.errors.did_you_mean import unknown_option
+from memplan.planner.foreign import reading as importers
 from memplan.planner.formats import memplan_json, minimalloc_csv
-from memplan.planner.instance.canonical import problem_hash
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import WireValue, as_tuple
@@ -44,7 +44,6 @@ from memplan.questions.plan.plan import PlanOptions
 from memplan.questions.question import Control, Question, QuestionOptions
 from memplan.questions.question.wire import read_object, read_question
 from memplan.questions.reading import OF_PLANS, Reader, ReadOptions, reading_of_plan, validated, with_reading
-from memplan.questions.reading.adapting import adapted, aligned
 
 PLAN_HASH = "plan_hash"
 """The field that names a plan to keep, instead of the plan."""
@@ -123,7 +122,7 @@ class ParsedRequest:
 
         def read(each: Input[Any], sent: Any, values: InputValues, files: Reader) -> Any:
             if not isinstance(sent, SentFile):
-                return self._adapted(each.from_json(sent), files)
+                return self._read_field(each, sent, values, files)
             if each.from_file is None:
                 return each.from_json(memplan_json.parse(sent.data))
             try:
@@ -133,15 +132,14 @@ class ParsedRequest:
 
         return read_inputs(self.question.inputs, {**self.fields, **self.files}, read, reader or self.reader())
 
-    def _adapted(self, value: Any, reader: Reader) -> Any:
-        reading = reader.options
-        if (self.reading is None and reader.plain is None) or not isinstance(value, Problem):
-            return value
-        if reader.plain is not None and problem_hash(value) == reader.plan_hash:
-            return value
-        reading.refuse_for_models()
-        value = value if reading.alignment is None else aligned(value, reading.alignment)
-        return adapted(value, None, reading)
+    def _read_field(self, each: Input[Any], sent: Any, values: InputValues, reader: Reader) -> Any:
+        """Return the value of a field of a body; where options of reading are given, as from a file of that JSON."""
+        is_plain = self.reading is None and reader.plain is None
+        if is_plain or each.reading is None or each.from_file is None or not isinstance(sent, dict):
+            return each.from_json(sent)
+        data = to_json(sent)
+        # Files of other systems are read by a process of their own.
+        return each.from_json(sent) if importers.detect(data) else each.from_file(reader, data, "-", values)
 
     def answer(self, control: Control) -> tuple[bytes, str | None]:
         """Return the written answer of the question, and its status; raises MemplanError.
@@ -254,24 +252,32 @@ def _read_options(
     shape: BodyShape, parts: BodyParts, asked: Mapping[str, Sequence[str]]
 ) -> tuple[QuestionOptions, WireValue | None]:
     """Return the options of a request and its reading options; raises OptionError."""
-    # A generated client sends the defaults of all parameters, beside a body that says otherwise.
-    models = (shape.options, *([] if shape.reading is None else [shape.reading]))
-    inside = parts.options
-    asked = {name: said for name, said in asked.items() if name not in inside or not is_default(models, name, said)}
-    for name in asked:
-        check_once(name, parts.options, "the body and in the query")
+    asked = beside_body((shape.options, *([] if shape.reading is None else [shape.reading])), parts.options, asked)
     if of_body := [name for name in asked if name in shape.inputs]:
         raise OptionError(*(f"{name}: must be in the body" for name in of_body))
     if unknown := [name for name in (*parts.options, *asked) if name not in shape.known]:
         raise OptionError(*(f"{path_of((name,))}: {unknown_option(name, shape.known)}" for name in unknown[:MAX_SHOWN]))
-    options = _merged(shape.options, parts.options, asked)
+    options = merged_options(shape.options, parts.options, asked)
     about_reading = [name for name in (*parts.options, *asked) if name not in shape.options.model_fields]
     if shape.reading is None or not about_reading:
         return options, None
-    return options, _merged(shape.reading, parts.options, asked)
+    return options, merged_options(shape.reading, parts.options, asked)
 
 
-def _merged(model: type[M], inside: Mapping[str, Any], asked: Mapping[str, Sequence[str]]) -> M:
+def beside_body(
+    models: Iterable[type[WireValue]], inside: Mapping[str, Any], asked: Mapping[str, Sequence[str]]
+) -> dict[str, Sequence[str]]:
+    """Return what a query says beside a body; raises OptionError for what both say.
+
+    A generated client sends the defaults of all parameters, beside a body that says otherwise.
+    """
+    found = {name: said for name, said in asked.items() if name not in inside or not _is_default(models, name, said)}
+    for name in found:
+        check_once(name, inside, "the body and in the query")
+    return found
+
+
+def merged_options(model: type[M], inside: Mapping[str, Any], asked: Mapping[str, Sequence[str]]) -> M:
     """Return the options from a body and a query, merged; raises OptionError."""
     lists = {name: values for name, values in asked.items() if takes_list(model, name)}
     texts = {name: values for name, values in asked.items() if name in model.model_fields and name not in lists}
@@ -290,12 +296,12 @@ def _merged(model: type[M], inside: Mapping[str, Any], asked: Mapping[str, Seque
     return options if not fields else merged.model_copy(update={name: getattr(options, name) for name in texts})
 
 
-def is_default(models: Iterable[type[WireValue]], name: str, said: Sequence[str]) -> bool:
+def _is_default(models: Iterable[type[WireValue]], name: str, said: Sequence[str]) -> bool:
     """Return True if a query says the default of an option, as it is documented."""
     for model in models:
         if name in model.model_fields:
             try:
-                return bool(getattr(_merged(model, {}, {name: said}), name) == getattr(model(), name))
+                return bool(getattr(merged_options(model, {}, {name: said}), name) == getattr(model(), name))
             except OptionError:
                 return False
     return False

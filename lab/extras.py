@@ -141,6 +141,11 @@ run("convert tests/models/recorded/kws_dscnn_int8.tflite --to tflite -q -o /dev/
 import ethosu.vela
 run("bench examples/mobilenet_v2.csv --solvers supermalloc,omnimalloc --time-limit 1")
 """,
+    "docs": """
+import subprocess, sys, tempfile
+with tempfile.TemporaryDirectory() as folder:
+    subprocess.run([sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", folder], check=True)
+""",
     "tvm": """
 import memplan.tvm
 memplan.tvm.install()

@@ -66,6 +66,8 @@ def checked(function: F, verified: Callable[[dict[str, Any], Any, Any], Any] | N
         if _CONTROL in signature.parameters:
             bound.arguments[_CONTROL] = _of_this_process(bound.arguments.get(_CONTROL))
         control = bound.arguments.get(_CONTROL)
+        if (options := bound.arguments.get(_OPTIONS)) is not None and hasattr(options, "refuse_idle"):
+            options.refuse_idle({name for name, value in bound.arguments.items() if value is not None})
         work = functools.partial(function, *bound.args, **bound.kwargs)
         answer = work() if control is None else _interruptible(work, control.cancelled)
         for finding in getattr(answer, "__dict__", {}).get("findings", ()):

@@ -103,7 +103,7 @@ class Service:
         self.workers = Workers(pool, MOST * self.queue.places + 1)
         stack.push_async_callback(to_thread.run_sync, pool.close)
         self.cache = await stack.enter_async_context(PlanCache.tended(self.store))
-        self.working = WorkService(self.workers, self.queue, self.cache)
+        self.working = WorkService(self.workers, self.queue, self.cache, self.metrics)
         self.solving = PlanService(self.cache, self.workers, self.queue, self.metrics, _THREADS)
         self.following = await stack.enter_async_context(open_jobs(self.store, self.metrics, settings, pool))
         await to_thread.run_sync(pool.warm)

@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
+from io import BytesIO
 
 import anyio
 import numpy as np
@@ -81,7 +82,7 @@ class Grown:
     n_openings: int = 0
     n_bytes: int = 0
 
-    def add(self, text: bytes | bytearray, most_bytes: int) -> None:
+    def add(self, text: bytes, most_bytes: int) -> None:
         """Count a part of a body; raises TooLargeError beyond `most_bytes`, or more openings than buffers may be."""
         counts = _counts(text)
         self.n_openings += counts[0] + counts[1]
@@ -92,8 +93,8 @@ class Grown:
             raise TooLargeError(f"body: must be read with {most_bytes} bytes of memory, and needs more")
 
 
-def _counts(text: bytes | bytearray) -> list[int]:
-    """Return how often each character of `_BYTES_OF` is in a text, which nothing refers to afterwards."""
+def _counts(text: bytes) -> list[int]:
+    """Return how often each character of `_BYTES_OF` is in a text."""
     codes = np.frombuffer(text, np.uint8)
     return [int(np.count_nonzero(codes == character[0])) for character, _ in _BYTES_OF]
 
@@ -127,29 +128,29 @@ async def read_body(request: Request, limit: int, media: str = "") -> bytes:
     where the server holds too many other bodies.
     """
     announced = request.headers.get("content-length", "")
-    stream, share, body = request.stream(), request.state.body_share, bytearray()
-    share.key_id, grown = caller_of(request).key_id, Grown()
+    stream, share, grown = request.stream(), request.state.body_share, Grown()
+    share.key_id, body = caller_of(request).key_id, BytesIO()  # whose bytes are taken out without another copy
     try:
         if announced.isdecimal() and int(announced) > limit:
             raise TooLargeError(f"body: must be at most {limit} bytes, got {announced}{_MORE}")
         async with asyncio.timeout(BODY_S):
             async for chunk in stream:
-                if len(body) + len(chunk) > limit:
+                if body.tell() + len(chunk) > limit:
                     raise TooLargeError(f"body: must be at most {limit} bytes, got more{_MORE}")
                 share.take(len(chunk))
-                body += chunk
-                if len(body) > SMALL_BYTES and "json" in media:
-                    grown.add(chunk if grown.n_bytes else body, share.whole.most_grown)
-            if len(body) <= LARGE_BYTES:
-                share.take(max(0, grown.n_bytes - len(body)))
+                body.write(chunk)
+                if body.tell() > SMALL_BYTES and "json" in media:
+                    grown.add(chunk if grown.n_bytes else body.getvalue(), share.whole.most_grown)
+            if body.tell() <= LARGE_BYTES:
+                share.take(max(0, grown.n_bytes - body.tell()))
     except TimeoutError:
         raise TooSlowError(f"body: must come within {BODY_S:g} s") from None
     except (TooLargeError, FullError):
-        body.clear()
+        body.close()
         share.release()
         await _drain(stream)
         raise
-    return bytes(body)
+    return body.getvalue()
 
 
 async def _drain(stream: AsyncIterator[bytes]) -> None:

@@ -8,17 +8,14 @@ from hashlib import sha256
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
-from pydantic import ValidationError
-from pydantic_core import from_json
-
 from memplan.api.http.job_models import JobChange, Terms
 from memplan.api.options import Options
 from memplan.api.request_bodies import PLAN, body_shape
-from memplan.api.requests import ParsedRequest, check_time_limit, head_of, is_default, parse_request
+from memplan.api.requests import ParsedRequest, beside_body, check_time_limit, head_of, merged_options, parse_request
 from memplan.api.settings import Settings
 from memplan.api.store.job import Job
 from memplan.api.store.tables.jobs import NAME_CHARACTERS
-from memplan.planner.errors import OptionError, sentences_of_options, shown
+from memplan.planner.errors import OptionError, shown
 from memplan.planner.errors.did_you_mean import did_you_mean
 from memplan.planner.instance.canonical import problem_hash
 from memplan.planner.instance.compile import compile_problem
@@ -33,13 +30,13 @@ def read_new_job(body: bytes, media: str, query: str, settings: Settings, said: 
     `said` has the key of the caller and the one under which the request is done once.
     """
     pairs = parse_qsl(query, keep_blank_values=True)
-    own: dict[str, str] = {}
+    own: dict[str, list[str]] = {}
     for name, value in pairs:
         if name in own:
             raise OptionError(f"{name}: must be given once")
         if name in ("kind", "name") or name in Terms.model_fields:
-            own[name] = value
-    kind, own_name = own.pop("kind", PLAN), own.pop("name", None)
+            own[name] = [value]
+    (kind,), (own_name,) = own.pop("kind", [PLAN]), own.pop("name", [None])
     if kind not in QUESTIONS:
         names = ", ".join(QUESTIONS)
         raise OptionError(f"kind: must be one of {names}, got {shown(kind)}{did_you_mean(kind, QUESTIONS)}")
@@ -47,7 +44,7 @@ def read_new_job(body: bytes, media: str, query: str, settings: Settings, said: 
     head = head_of(media, urlencode([pair for pair in pairs if pair[0] not in passed]))
     asked = parse_request(kind, head, body)
     check_time_limit(asked.options, settings)
-    terms = _terms(own, asked.terms)
+    terms = merged_options(Terms, asked.terms, beside_body([Terms], asked.terms, own))
     change = None if own_name is None else JobChange.model_validate({"name": own_name})
     subject, digest = _subject_of(asked, body), sha256(f"{kind}\n{query}\n{media}\n".encode() + body)
     named = subject.name if change is None else change.name
@@ -84,21 +81,3 @@ def _subject_of(asked: ParsedRequest, body: bytes) -> Subject:
     if question.check is not None:
         question.check(values, asked.options)
     return subject_of(question.inputs, values)
-
-
-def _terms(asked: Mapping[str, str], inside: Mapping[str, Any]) -> Terms:
-    asked = {name: text for name, text in asked.items() if name not in inside or not is_default([Terms], name, [text])}
-    if both := asked.keys() & inside.keys():
-        raise OptionError(*(f"{name}: must come in the body or in the query, got both" for name in sorted(both)))
-    try:
-        return Terms.model_validate({**inside, **{name: _value(text) for name, text in asked.items()}})
-    except ValidationError as error:
-        raise OptionError(*sentences_of_options(error, Terms.model_fields)) from error
-
-
-def _value(text: str) -> Any:
-    """Return the number in a query text, or else the text itself."""
-    try:
-        return from_json(text)
-    except ValueError:
-        return text

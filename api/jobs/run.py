@@ -6,7 +6,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from contextlib import suppress
 from typing import Any, TypeVar
 
 from memplan.api.faults import BODY
@@ -84,8 +84,8 @@ class JobRun:
         task = Task(perform, what, job.kind, NEVER, limit_s=limit_s, grace_s=grace_s)
         answer: WorkAnswer = self._pool.run(task, self._report, self.cancelled)
         if answer.known is not None:
-            known = replace(answer.known, hash=name)
-            self._insist(lambda: plans.change({name: lambda now: known if now == record else None}))
+            with suppress(StoreError):  # the answer is worth more: it is found again, and a full disk may stay full
+                plans.replace(name, record, answer.known)
         return answer
 
     def _end(self, state: State, answer: WorkAnswer | None = None, error: str | None = None) -> State | None:

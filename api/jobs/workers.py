@@ -48,12 +48,7 @@ class JobWorkers:
     """
 
     def __init__(
-        self,
-        store: Store,
-        settings: Settings,
-        pool: ChildPool,
-        lease_s: float = _LEASE_S,
-        renew_s: float = _RENEW_S,
+        self, store: Store, settings: Settings, pool: ChildPool, lease_s: float = _LEASE_S, renew_s: float = _RENEW_S
     ) -> None:
         self.holder = secrets.token_hex(8)
         self._store, self._lease_s, self._renew_s = store, lease_s, renew_s

@@ -1,5 +1,6 @@
 """A plan as an SVG picture: address over time, a rectangle for each lifetime, the bound and the fullest time.
 
+All pools have one scale, of bytes and of time: a panel is as high as what is in its pool, or as its size.
 Colours tell what a buffer has to do with the peak: alive at the fullest time, ending above the bound, or neither. Each
 rectangle has an id, `buffer-ROW-LIFETIME`, and a title that browsers show under the pointer.
 """
@@ -18,13 +19,21 @@ from memplan.planner.model.problem import Pool, Problem
 from memplan.planner.model.sizes import size_text
 from memplan.planner.verify.peak_growth import LiveSet, occupancies
 
-_WIDTH, _PANEL, _LEFT, _RIGHT, _TOP, _BOTTOM = 900, 420, 80, 20, 30, 50
+_WIDTH, _LEFT, _RIGHT, _TOP, _BOTTOM = 900, 80, 20, 30, 50
+_PLOT, _LEAST_PLOT = 340, 40
+"""The height of the plots of all pools in the mean, and the least height of one, in pixels."""
+_HEADROOM = 1.03
+_TICKS = 8
+"""The most ticks of time, about."""
 _LABELLED_AT_MOST = 60
 _LARGEST = 10
 """The number of the largest buffers in a pool that always get a label."""
 _COLOURS = {"above the bound": "#b2182b", "at the fullest time": "#c9742a", "at other times": "#4878a8"}
 _CHARACTER, _LINE = 6, 12
 _LONGEST_LABEL = 24
+_INSIDE = 'fill="white"'
+_BESIDE = 'fill="black" stroke="white" stroke-width="3" paint-order="stroke"'
+"""The letters of labels in rectangles, and of those over others, which stand on white."""
 
 
 @dataclass(frozen=True)
@@ -48,14 +57,22 @@ def draw(problem: Problem, plan: Plan) -> bytes:
     span = (int(times.min()), int(times.max())) if len(times) else (0, 1)
     boxes = _boxes(problem, plan, span)
     filled = occupancies(problem, plan) if len(plan.placements.ids) else {}
-    height = _PANEL * len(problem.pools)
-    head = f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" height="{height}" font-family="sans-serif"'
-    lines = [f'{head} font-size="11">', f'<rect width="{_WIDTH}" height="{height}" fill="white"/>']
+    panels = []
     for q, pool in enumerate(problem.pools):
         live = filled[pool.name].live_set if pool.name in filled else LiveSet(None, 0, ())
-        lines.append(f'<g transform="translate(0 {q * _PANEL})">')
-        lines += _Panel(problem, plan, pool, boxes[q], live, span).lines()
+        panels.append(_Panel(problem, plan, pool, boxes[q], live, span))
+    scale = _PLOT * max(1, sum(map(bool, boxes))) / (_HEADROOM * sum(panel.top for panel in panels))
+    for panel in panels:
+        panel.scale = scale
+    height = sum(panel.height for panel in panels)
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" height="{height}" font-family="sans-serif"'
+    lines = [f'{head} font-size="11">', f'<rect width="{_WIDTH}" height="{height}" fill="white"/>']
+    above = 0
+    for panel in panels:
+        lines.append(f'<g transform="translate(0 {above})">')
+        lines += panel.lines()
         lines.append("</g>")
+        above += panel.height
     return "\n".join([*lines, "</svg>\n"]).encode()
 
 
@@ -73,7 +90,9 @@ def _boxes(problem: Problem, plan: Plan, span: tuple[int, int]) -> list[list[_Bo
 
 
 class _Panel:
-    """The panel of one pool."""
+    """The panel of one pool; `scale` are the pixels of a byte."""
+
+    scale: float
 
     def __init__(
         self, problem: Problem, plan: Plan, pool: Pool, boxes: Sequence[_Box], live: LiveSet, span: tuple[int, int]
@@ -85,6 +104,11 @@ class _Panel:
         self.has_size = pool.size is not None and pool.size <= 2 * highest
         self.top = max(highest, pool.size or 0) if self.has_size else highest
 
+    @property
+    def height(self) -> int:
+        """The height of the panel, axes and legend included."""
+        return _TOP + max(_LEAST_PLOT, round(_HEADROOM * self.top * self.scale)) + _BOTTOM
+
     def x(self, time: int) -> float:
         """Return the x coordinate of a time."""
         first, last = self.span
@@ -92,7 +116,7 @@ class _Panel:
 
     def y(self, offset: int) -> float:
         """Return the y coordinate of an offset."""
-        return round(_PANEL - _BOTTOM - (_PANEL - _TOP - _BOTTOM) * offset / (1.03 * self.top), 2)
+        return round(self.height - _BOTTOM - self.scale * offset, 2)
 
     def lines(self) -> Iterator[str]:
         """Yield the elements from back to front."""
@@ -146,30 +170,37 @@ class _Panel:
                         continue
                     written.append((first, first + width, y))
                 turned = f' transform="rotate(-90 {x:.2f} {y:.2f})"' if is_turned and fits else ""
-                style = f'text-anchor="{anchor}" font-size="9" fill="{"white" if fits else "black"}"{turned}'
+                style = f'text-anchor="{anchor}" font-size="10" {_INSIDE if fits else _BESIDE}{turned}'
                 yield text_at(x, y, label, style)
 
     def _axes(self) -> Iterator[str]:
         """Yield the title and the axes with their labels."""
-        right, bottom = _WIDTH - _RIGHT, _PANEL - _BOTTOM
+        right, bottom = _WIDTH - _RIGHT, self.height - _BOTTOM
         address = f" at {self.pool.base_address:#x}" if self.pool.base_address else ""
         used = None if self.use is None else self.use.used
         peak = "" if used is None else f": peak {used:,} bytes ({size_text(used)})"
         yield text_at(_LEFT, 18, f"{self.pool.name}{address}{peak}, {self.plan.status}", 'font-size="13"')
         yield f'<path d="M{_LEFT} {_TOP}V{bottom}H{right}" fill="none" stroke="#888"/>'
-        step = 2 ** max(0, ceil(log2(self.top / 6)))
+        least = 2 * _LINE / self.scale  # letters of two lines do not touch
+        step = 2 ** max(0, ceil(log2(max(self.top / 6, least))))
         for offset in range(0, self.top + 1, step):
             yield text_at(_LEFT - 6, self.y(offset) + 4, size_text(offset), 'text-anchor="end"')
-        for time, anchor in zip(self.span, ("start", "end"), strict=True):
-            yield text_at(self.x(time), bottom + 14, f"time {time}", f'text-anchor="{anchor}"')
+        first, last = self.span
+        every = next(n * 10**k for k in range(20) for n in (1, 2, 5) if n * 10**k * _TICKS >= last - first)
+        yield text_at(_LEFT - 6, bottom + 14, "time", 'text-anchor="end"')
+        for time in range(-(-first // every) * every, last + 1, every):
+            x = self.x(time)
+            anchor = "end" if x > right - 2 * _CHARACTER else "middle"
+            yield f'<path d="M{x} {bottom}v4" stroke="#888"/>'
+            yield text_at(x, bottom + 14, f"{time:,}", f'text-anchor="{anchor}"')
 
     def _marks(self, colours: Sequence[str]) -> Iterator[str]:
         """Yield the lines for the bound, the size and the fullest time, and the legend."""
-        x, y, right = _LEFT, _PANEL - 14, _WIDTH - _RIGHT
+        x, y, right = _LEFT, self.height - 14, _WIDTH - _RIGHT
         marks = []
         if self.live.time is not None and self.boxes:
             at = self.x(self.live.time)
-            path = f"M{at} {_TOP}V{_PANEL - _BOTTOM}"
+            path = f"M{at} {_TOP}V{self.height - _BOTTOM}"
             text = f"fullest at {self.live.time}: {self.live.bytes:,} alive"
             marks.append((path, 'stroke="#333" stroke-dasharray="2 3"', text))
         if self.bound is not None:
@@ -177,6 +208,10 @@ class _Panel:
             marks.append((path, 'stroke="black" stroke-dasharray="6 3"', f"lower bound {self.bound:,}"))
         if self.has_size and self.pool.size is not None:
             marks.append((f"M{_LEFT} {self.y(self.pool.size)}H{right}", 'stroke="#b00020"', f"size {self.pool.size:,}"))
+        elif self.pool.size is not None:
+            above = f" ({self.pool.size / self.top:,.1f} times what is drawn)" if self.boxes else ""
+            text = f"size {self.pool.size:,}{above}"
+            marks.append((f"M{_LEFT} {_TOP}H{right}", 'stroke="#b00020" stroke-dasharray="1 5"', text))
         for path, style, text in marks:
             yield f'<path d="{path}" fill="none" {style}/><path d="M{x} {y - 4}h18" fill="none" {style}/>'
             yield text_at(x + 22, y, text)

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine, Hashable
 from dataclasses import replace
 from functools import partial
+from math import inf
 from typing import Any
 
 from pydantic_core import from_json, to_json
 
+from memplan.api.metrics import Lookup, Metrics
 from memplan.api.options import Options
 from memplan.api.refusals import NotInTimeError, UnavailableError
 from memplan.api.request_bodies import LARGE_BYTES, PLAN
-from memplan.api.requests import TERMS, ParsedRequest, parse_request, write_in
+from memplan.api.requests import ParsedRequest, parse_request, write_in
 from memplan.api.service.admission import AdmissionQueue, Seat
 from memplan.api.service.cache.cached_plan import CachedPlan, result_of
 from memplan.api.service.cache.compiled_problem import CompiledProblem
@@ -25,10 +27,12 @@ from memplan.api.workers.forked import run_forked
 from memplan.api.workers.plan_search import search
 from memplan.api.workers.task import LostWorkersError, Task, TaskControl
 from memplan.api.workers.workers import Workers
-from memplan.planner.model.plan import Plan
+from memplan.planner.model.plan import NO_PLACEMENTS, Plan
+from memplan.planner.model.problem import Problem
 from memplan.questions.plan.answers import write_plan
 from memplan.questions.question import Control
 from memplan.questions.reading import with_reading
+from memplan.solvers.portfolio.options import SolveOptions
 from memplan.solvers.search.control import Deadline
 from memplan.solvers.search.result import Progress, SolveResult
 
@@ -45,8 +49,9 @@ _CARRY_S = 2e-7
 class WorkService:
     """Answers requests for all calls of a server, on one event loop that only moves bytes."""
 
-    def __init__(self, workers: Workers, queue: AdmissionQueue, cache: PlanCache) -> None:
-        self._workers, self._queue, self._cache = workers, queue, cache
+    def __init__(self, workers: Workers, queue: AdmissionQueue, cache: PlanCache, metrics: Metrics) -> None:
+        self._workers, self._queue, self._cache, self._metrics = workers, queue, cache, metrics
+        self._running: dict[Hashable, _LargePlan] = {}
 
     async def work(
         self,
@@ -55,21 +60,20 @@ class WorkService:
         cancelled: asyncio.Event,
         key_id: str | None = None,
         *,
-        counts_work: bool = False,
+        can_end: bool = True,
     ) -> WorkAnswer:
         """Return the answer to a request (kind, head, body) by the deadline, or soon after `cancelled` is set.
 
-        Where others wait it may be the best so far, unless it `counts_work`. It is begun once again where the child is
-        lost. Raises InputError and other errors of the kind, FullError where no place is free, and NotInTimeError where
-        its time was too short for an answer.
+        Where others wait it may be the best so far, if it `can_end`. It is begun once again where the child is lost.
+        Raises InputError and other errors of the kind, FullError where no place is free, and NotInTimeError where its
+        time was too short for an answer.
         """
         kind, _, body = request
         deadline = Deadline(deadline.began, max(deadline.at, deadline.began + _LEAST_S))
         if deadline.left_s <= 0:
             raise NotInTimeError(f"{kind}: came whole only after its time limit")
-        place = Seat(
-            key_id, deadline.at, (kind, len(body).bit_length()), can_end=not counts_work, arrived=deadline.began
-        )
+        sort = kind, len(body).bit_length()
+        place = Seat(key_id, deadline.at, sort, can_end=can_end, arrived=deadline.began)
         task = Task(perform, request, kind, deadline, grace_s=_GRACE_S, is_large=len(body) > LARGE_BYTES)
         return await self._worked(task, place, cancelled, noted=partial(self._queue.note_first, place))
 
@@ -78,23 +82,48 @@ class WorkService:
         request: tuple[str, str, bytes],
         problem_hash: str,
         plan_format: str,
-        limit_s: float,
+        options: SolveOptions,
         deadline: Deadline,
         cancelled: asyncio.Event,
         key_id: str | None = None,
     ) -> WorkAnswer:
         """Return the plan of a problem so large that only a child reads it, from the best plan known, as `work` does.
 
-        limit_s: its time limit, which counts from its turn where the deadline is infinite.
+        Of equal requests at one time one is answered, and the others get its answer. The time limit counts from its
+        turn where the deadline is infinite.
         """
+        name = *request, problem_hash, plan_format, deadline.at == inf
+        if is_new := (running := self._running.get(name)) is None:
+            work = partial(self._large_plan, request, problem_hash, plan_format, options, deadline, key_id)
+            running = self._running[name] = _LargePlan(work)
+            running.task.add_done_callback(lambda _: self._running.pop(name))
+        else:
+            self._metrics.looked_up("joined")
+        answer, lookup = await running.answer(cancelled)
+        self._metrics.looked_up(lookup if is_new else "hit")
+        return answer
+
+    async def _large_plan(
+        self,
+        request: tuple[str, str, bytes],
+        problem_hash: str,
+        plan_format: str,
+        options: SolveOptions,
+        deadline: Deadline,
+        key_id: str | None,
+        cancelled: asyncio.Event,
+    ) -> tuple[WorkAnswer, Lookup]:
         record = await self._cache.stored(problem_hash)
-        carry_s = _CARRY_S * len(request[2])
-        due, what = deadline.earlier(carry_s), (*request, record, None, plan_format)
-        task = Task(perform, what, PLAN, due, limit_s=limit_s, grace_s=_GRACE_S + carry_s, is_large=True)
+        carry_s, limit_s = _CARRY_S * len(request[2]), options.time_limit_s
+        due, what = deadline.earlier(carry_s), (*request, record, plan_format)
+        task = Task(plan_apart, what, PLAN, due, limit_s=limit_s, grace_s=_GRACE_S + carry_s, is_large=True)
         answer = await self._worked(task, Seat(key_id, deadline.at, can_end=False), cancelled)
         if answer.known is not None:
             await self._cache.replace(problem_hash, record, answer.known)
-        return answer
+        if answer.searched is None:
+            return answer, "hit"
+        self._metrics.solved(answer.searched, options.solver, "worker")
+        return answer, "miss" if record is None else "started_from"
 
     async def _worked(self, task: Task, place: Seat, cancelled: asyncio.Event, **heard: Any) -> WorkAnswer:
         """Run a task once it has a place."""
@@ -109,6 +138,27 @@ class WorkService:
         finally:
             self._queue.leave(place, is_measured=not cancelled.is_set())
         return answer
+
+
+class _LargePlan:
+    """A large plan that is made for all callers who ask for it now, until none of them waits."""
+
+    def __init__(self, work: Callable[[asyncio.Event], Coroutine[Any, Any, tuple[WorkAnswer, Lookup]]]) -> None:
+        self._over, self._callers = asyncio.Event(), 0
+        self.task = asyncio.create_task(work(self._over))
+
+    async def answer(self, cancelled: asyncio.Event) -> tuple[WorkAnswer, Lookup]:
+        """Wait for the answer, and after `cancelled` for the best so far if no other caller waits."""
+        self._callers += 1
+        leaving = asyncio.create_task(cancelled.wait())
+        try:
+            await asyncio.wait((self.task, leaving), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            leaving.cancel()
+            self._callers -= 1
+            if not self._callers:
+                self._over.set()
+        return await asyncio.shield(self.task)
 
 
 def look(body: bytes, kind: str, head: str, terms: tuple[str, ...] = ()) -> tuple[ParsedRequest, str | None]:
@@ -133,26 +183,50 @@ def perform(
     body: bytes,
     record: StoredPlan | None = None,
     before: bytes | None = None,
-    plan_format: str | None = None,
 ) -> WorkAnswer:
-    """Answer a request in a child; raises MemplanError.
+    """Answer a request or a job in a child; raises MemplanError.
 
-    A plain plan starts from the cached plan, `record`, and from the best so far; where no format is given, it is JSON.
+    A plain plan starts from the cached plan, `record`, and from the best so far.
     """
-    request = parse_request(kind, head, body, terms=TERMS if plan_format is None else OF_A_LINE)
+    request = parse_request(kind, head, body)
     if not request.is_plain_plan:
         return answered_apart(request, control, len(body))
+
+    def written(plan: Plan, _problem: Problem) -> WorkAnswer:
+        facts = None
+        if plan.lower_bound is not None:
+            facts = Progress(0.0, plan.peak, plan.lower_bound, plan.solver or "").facts()
+        return WorkAnswer(write_plan(plan), plan.status, is_plan=True, facts=facts)
+
+    return _plan(control, request, record, before, written)
+
+
+def plan_apart(
+    control: TaskControl, kind: str, head: str, body: bytes, record: StoredPlan | None, plan_format: str
+) -> WorkAnswer:
+    """Return a plain plan in a format, which starts from the cached plan, in a child; raises MemplanError."""
+    request = parse_request(kind, head, body, terms=OF_A_LINE)
+
+    def written(plan: Plan, problem: Problem) -> WorkAnswer:
+        plan = plan if request.reading is None else with_reading(plan, request.reader())
+        return WorkAnswer(write_in(plan_format, plan, problem), plan.status, is_plan=True)
+
+    return _plan(control, request, record, None, written)
+
+
+def _plan(
+    control: TaskControl,
+    request: ParsedRequest,
+    record: StoredPlan | None,
+    before: bytes | None,
+    write: Callable[[Plan, Problem], WorkAnswer],
+) -> WorkAnswer:
+    """Answer with the cached plan if it is enough, or else with what a search from the best plan so far finds."""
     compiled, options = CompiledProblem.of(request.input_values()["problem"]), request.options
     assert isinstance(options, Options)
 
     def written(plan: Plan) -> WorkAnswer:
-        facts = None
-        if plan.lower_bound is not None:
-            facts = Progress(0.0, plan.peak, plan.lower_bound, plan.solver or "").facts()
-        if plan_format is None:
-            return WorkAnswer(write_plan(plan), plan.status, is_plan=True, facts=facts)
-        plan = plan if request.reading is None else with_reading(plan, request.reader())
-        return WorkAnswer(write_in(plan_format, plan, compiled.problem), plan.status, is_plan=True)
+        return write(plan, compiled.problem)
 
     def answer(result: SolveResult) -> WorkAnswer:
         plan = answer_of(result, compiled, options, control.deadline)
@@ -173,7 +247,10 @@ def perform(
     result = search(_reporting(control, written), compiled.problem, options, start, compiled.instance)
     to_cache = CachedPlan.of(compiled, result, time_searched(result, options)) if is_usual else None
     known = None if to_cache is None else joined(compiled, to_cache, False, record)
-    return replace(answer(result), known=known)
+    searched = replace(
+        result, plan=result.plan.model_copy(update={"placements": NO_PLACEMENTS}), assignment=None, bound=None
+    )
+    return replace(answer(result), known=known, searched=searched)
 
 
 def _reporting(control: TaskControl, written: Callable[[Plan], WorkAnswer]) -> TaskControl:

@@ -94,7 +94,8 @@ class WorkAnswer:
     status: that of the plan or of the answer, if it has one.
     is_plan: True for a plan, which can be found by its hash.
     facts: how good it is, for a job that reports that at its end.
-    known: what the job found out about the problem, to be used from now on.
+    known: what was found out about the problem, to be used from now on.
+    searched: the result of a search for a plan, without its placements; None where what is known was enough.
     """
 
     content: bytes
@@ -102,6 +103,7 @@ class WorkAnswer:
     is_plan: bool = False
     facts: Mapping[str, Any] | None = None
     known: Any = None
+    searched: Any = None
 
     @property
     def hash(self) -> str | None:

@@ -110,11 +110,7 @@ class _Child:
             os.nice(niceness)
         reporter = _Reporter(self._send)
         control = TaskControl(
-            due,
-            cancelled,
-            reporter.report,
-            note=lambda found: self._send("noted", found),
-            watch=reporter.watch,
+            due, cancelled, reporter.report, note=lambda found: self._send("noted", found), watch=reporter.watch
         )
         try:
             with about(*ids):

@@ -30,11 +30,7 @@ class PlanSearch:
 
 
 def search(
-    control: TaskControl,
-    problem: Problem,
-    options: SolveOptions,
-    start: Plan | None,
-    instance: Instance | None = None,
+    control: TaskControl, problem: Problem, options: SolveOptions, start: Plan | None, instance: Instance | None = None
 ) -> SolveResult:
     """Search for a plan by the profile of the options, or for the reason why nothing fits; in a child."""
     profile = options.profile_of(problem)

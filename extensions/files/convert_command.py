@@ -11,9 +11,10 @@ from memplan.api.cli.question_command import command_of
 from memplan.api.cli.streams import STANDARD, refuse_unwritable, write
 from memplan.extensions.files.convert.answer import Converted, facts
 from memplan.extensions.files.convert.convert import QUESTION
-from memplan.extensions.files.convert.options import target_of_name
+from memplan.extensions.files.convert.options import TFLITE, target_of_name
 from memplan.planner.errors import OptionError, shown
 from memplan.planner.foreign.model_options import ModelOptions
+from memplan.planner.foreign.writing import EXPORTERS
 
 _OUTPUT = (
     "Write the result to this file, or to standard output for -. Its suffix chooses the form. "
@@ -42,9 +43,10 @@ def _prepare(call: Call) -> None:
         if Path(output).resolve() == Path(file or "").resolve():
             raise OptionError(f"output: must be another file than the one that is read, got {shown(output)}")
         refuse_unwritable(output)
-        call.change(prefix=call.flags["prefix"] or Path(output).stem or output)
-        if call.flags["to"] is None:
-            call.change(to=target_of_name(output))
+        target = call.flags["to"] or target_of_name(output)
+        call.change(to=target)
+        if call.flags["prefix"] is None and ((target in EXPORTERS and target != TFLITE) or call.flags["c_array"]):
+            call.change(prefix=Path(output).stem or output)
     if call.flags["name"] is None and file != STANDARD:
         call.change(name=file)
 

@@ -15,7 +15,7 @@ from memplan.extensions.networks.models.model_graph import is_graph, read_model_
 from memplan.extensions.networks.operations.graph import OperationGraph, graph_from, write_graph
 from memplan.extensions.networks.operations.graph_variants import tensor_named, with_overwriting
 from memplan.extensions.networks.operations.operations import Operations, operations_from
-from memplan.planner.errors import OperationsError
+from memplan.planner.errors import OperationsError, OptionError
 from memplan.planner.foreign import reading as importers
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.formats import memplan_json, minimalloc_csv
@@ -25,7 +25,7 @@ from memplan.planner.model.problem import Problem
 from memplan.questions.inputs import PROBLEM, object_in
 from memplan.questions.inputs.values import Input, InputValues, Subject
 from memplan.questions.reading import Reader
-from memplan.questions.reading.adapting import adapted, refuse_spare
+from memplan.questions.reading.adapting import adapted, aligned, refuse_spare
 
 
 def graph_subject(graph: OperationGraph) -> Subject:
@@ -108,8 +108,13 @@ def _read_problem(reader: Reader, data: bytes, name: str, _question: InputValues
     if not is_graph(data):
         return reader.problem(data, name)
     reader.own_graph = _in_place(reader, read_graph(reader, data, name))
+    if reader.options.inclusive is not None:
+        rule = "must be given for problems only, as a graph's lifetimes are known"
+        raise OptionError(f"inclusive, half-open: {rule}", way="leave it out")
     others = reader.options.model_copy(update={"in_place": False, "spare": ()})
-    return adapted(problem_of_graph(reader.own_graph), None, others)
+    problem = problem_of_graph(reader.own_graph)
+    alignment = reader.options.alignment
+    return adapted(problem if alignment is None else aligned(problem, alignment), None, others)
 
 
 def _in_place(reader: Reader, graph: OperationGraph) -> OperationGraph:

@@ -7,7 +7,7 @@ that fewer are proved not to be enough. At last each heap is planned by itself.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from math import lcm
 from typing import Any
 
@@ -32,6 +32,8 @@ _WALLS, _POOLS = 0.3, 0.5
 """The shares of the remaining time for the pool with walls, and for each number of pools."""
 _FIRST_FIT = 1_000
 """The most buffers assigned by first fit, which is always attempted first."""
+_MOST_SEARCHED, _MOST_NODES = 14, 200_000
+"""The most buffers that are dealt to heaps in all ways, and the most steps of that."""
 _ABOVE = 8
 """The numbers of heaps tried above the bound before the plan with walls is accepted."""
 
@@ -80,7 +82,86 @@ def plan_in_heaps(problem: Problem, limit: int, control: Control) -> Plan:
         least = count + 1
     if best is None and first is None:
         raise TimeOverError(f"time_limit_s: must be enough for heaps, got as far as {tried[-1]} of them")
-    return _heap_by_heap(problem, best or first or {}, heaps.model_copy(update={"least": least}), least_bytes, control)
+    found = _heap_by_heap(problem, best or first or {}, heaps.model_copy(update={"least": least}), least_bytes, control)
+    if found.status == "optimal" or len(found.pools) != least or not len(table) == len(instance) <= _MOST_SEARCHED:
+        return found
+    return _HeapSearch(problem, instance, limit, least, control).best(found)
+
+
+class _HeapSearch:
+    """An exact search for the fewest bytes in a number of heaps, for few buffers: all ways to deal them, cut by loads.
+
+    A heap takes at least what is alive in it at once; a deal whose loads are below the best sum is planned.
+    """
+
+    def __init__(self, problem: Problem, instance: Instance, limit: int, count: int, control: Control) -> None:
+        self.problem, self.limit, self.count, self.control = problem, limit, count, control
+        self.ids = problem.buffers.ids
+        self.sizes = problem.buffers.size
+        self.alive = np.zeros((len(self.ids), instance.n_live_sets), dtype=np.int64)
+        for k, i in enumerate(instance.source[instance.lifetime_buffer].tolist()):
+            self.alive[i, instance.start[k] : instance.end[k]] = self.sizes[i]
+        self.order = np.argsort(-self.sizes, kind="stable").tolist()
+        self.planned: dict[frozenset[int], Plan] = {}
+        self.nodes, self.is_open = 0, False
+
+    def best(self, found: Plan) -> Plan:
+        """Return the plan with the fewest bytes, or `found`; proved to be so where the search came to its end."""
+        assert found.peak is not None, "a plan in heaps has a peak"
+        self.least, self.deal = found.peak, list[frozenset[int]]()
+        self._deal(0, [], [])
+        heaps, bound = found.heaps, found.lower_bound if self.is_open else self.least
+        if not self.deal and self.is_open:
+            return found
+        offsets = [{each.id: each.offset for each in self.planned[heap].placements} for heap in self.deal]
+        dealt = offsets or _by_heap(
+            {each.id: (int(each.pool.removeprefix("heap ")) - 1, each.offset) for each in found.placements}
+        )
+        assert heaps is not None
+        assert bound is not None
+        return _plan_of(self.problem, dealt, heaps, bound)
+
+    def _deal(self, at: int, loads: list[Any], heaps: list[frozenset[int]]) -> None:
+        """Deal the buffers from position `at` on, the largest first; a new heap comes after all that are there."""
+        self.nodes += 1
+        if self.is_open or self.nodes > _MOST_NODES or self.control.is_over:
+            self.is_open = True
+            return
+        if sum(int(load.max(initial=0)) for load in loads) >= self.least:
+            return
+        if at == len(self.order):
+            self._plan(heaps)
+            return
+        i = self.order[at]
+        for k in range(min(len(heaps) + 1, self.count)):
+            load = self.alive[i] + (loads[k] if k < len(heaps) else 0)
+            if load.max(initial=0) <= self.limit:
+                its = heaps[k] | {i} if k < len(heaps) else frozenset({i})
+                self._deal(at + 1, [*loads[:k], load, *loads[k + 1 :]], [*heaps[:k], its, *heaps[k + 1 :]])
+
+    def _plan(self, heaps: Sequence[frozenset[int]]) -> None:
+        """Plan the heaps of a deal, and keep it where it is the best."""
+        total = 0
+        for heap in heaps:
+            if heap not in self.planned:
+                self.planned[heap] = _part(
+                    _one_heap(self.problem, {self.ids[i] for i in heap}, self.limit), self.control, 0.2
+                )
+            plan = self.planned[heap]
+            self.is_open |= plan.status not in ("optimal", "infeasible")
+            if plan.peak is None:
+                return
+            total += plan.peak
+        if total < self.least:
+            self.least, self.deal = total, [*heaps]
+
+
+def _one_heap(problem: Problem, ids: Collection[int | str], limit: int) -> Problem:
+    """Return the problem of some buffers in a heap of their own."""
+    rows = [row for row in rows_without_pool(problem) if row["id"] in ids]
+    pairs = [pair for pair in problem.conflicts if {*pair} <= {*ids}]
+    pool = {"name": "heap", "size": limit, "alignment": problem.pools[0].alignment}
+    return Problem(buffers=rows, conflicts=pairs, pools=[pool])
 
 
 def _first_fit(problem: Problem, instance: Instance, limit: int) -> Dealt:
@@ -144,10 +225,7 @@ def _heap_by_heap(problem: Problem, dealt: Dealt, heaps: Heaps, least_bytes: int
     """Plan each heap separately, and return all of them."""
     heap_of = _by_heap(dealt)
     for number, offsets in enumerate(heap_of):
-        rows = [row for row in rows_without_pool(problem) if row["id"] in offsets]
-        pairs = [pair for pair in problem.conflicts if offsets.keys() >= set(pair)]
-        pool = {"name": "heap", "size": heaps.limit, "alignment": problem.pools[0].alignment}
-        plan = _part(Problem(buffers=rows, conflicts=pairs, pools=[pool]), control, 1 / (len(heap_of) - number))
+        plan = _part(_one_heap(problem, offsets, heaps.limit), control, 1 / (len(heap_of) - number))
         if plan.placements:  # otherwise the time is over, and the heap keeps the best that is known
             heap_of[number] = {each.id: each.offset for each in plan.placements}
     return _plan_of(problem, heap_of, heaps, least_bytes)

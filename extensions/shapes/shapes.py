@@ -155,19 +155,18 @@ def shapes(
         )
     limit = check_limits(problem, options.within, options.at) if options.limits else None
 
-    def answer_of(planned_programs: Planned, is_over: Callable[[], bool]) -> ShapesAnswer:
-        found = _answer(problem, planned_programs, options, is_over)
-        if limit is None:
-            return found
-        limits = limits_of(planned_programs, limit[0], options.at, limit[1])
-        return found.model_copy(update={"limits": limits})
-
     def note(found: Planned) -> None:
-        if running.note is not None and limit is None:
-            first = answer_of(found, lambda: True)
-            running.note(first.model_copy(update={"unchecked": _unproved(first)}))
+        if running.note is not None:
+            first = _answer(problem, found, options, lambda: True)
+            lacks = "" if limit is None else "limits, which were not found in time; "
+            running.note(first.model_copy(update={"unchecked": lacks + _unproved(first)}))
 
-    answer = answer_of(planned(problem, options.most, running, note), lambda: running.is_over)
+    programs = planned(problem, options.most, running, note)
+    if limit is not None:
+        note(programs)
+    answer = _answer(problem, programs, options, lambda: running.is_over)
+    if limit is not None:
+        answer = answer.model_copy(update={"limits": limits_of(programs, limit[0], options.at, limit[1])})
     return answer.model_copy(update={"unchecked": _unchecked(answer, problem, running)})
 
 

@@ -35,7 +35,12 @@ SYSTEM = System(
     files=".pt2, memory snapshots, and wrapper code of inductor",
     readers=(
         FileReader(
-            "torch-export", is_archive, "memplan.extensions.torch.files.archive", suffixes=(".pt2",), has_symbols=True
+            "torch-export",
+            is_archive,
+            "memplan.extensions.torch.files.archive",
+            suffixes=(".pt2",),
+            has_symbols=True,
+            options=frozenset({"views"}),
         ),
         FileReader("torch-snapshot", is_snapshot, "memplan.extensions.torch.files.snapshot"),
         FileReader("inductor", is_wrapper, "memplan.extensions.torch.files.wrapper"),

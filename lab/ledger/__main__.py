@@ -4,8 +4,8 @@ Asks the questions of `rows.jsonl` in counted work, each with the work on record
 worse. Where an answer is worse it is asked for again with more work, up to four times as much. A NAME chooses the rows
 whose names begin with it. `--without SEARCH` leaves a search out, or several with commas (`cp-sat,highs,cbc` is the
 engines), and notes the rows that fall without. `--on ADDRESS` asks on the machines of a cluster, which have this
-checkout. `--record` writes rows anew, or for the first time, with the least work
-at which the answer comes. What writes rows writes the tables of the documents, too. Status 1 where a row is worse.
+checkout. `--record` writes rows anew, or for the first time, with the least work at which the answer comes. What writes
+rows writes the table of `docs/benchmarks.md`, too. Status 1 where a row is worse.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from dataclasses import replace
 from functools import partial
 from statistics import geometric_mean
 
-from lab.ledger.answers import ROOT, is_here, lacking
+from lab.ledger.answers import is_here, lacking
 from lab.ledger.asking import TIMES, compare, recorded
-from lab.ledger.figures import documents
+from lab.ledger.figures import document
 from lab.ledger.questions import questions
 from lab.ledger.rows import Answer, Row, read_rows, write_rows
 from lab.support.apart import there
@@ -44,10 +44,10 @@ def report(results: Iterable[tuple[Row, tuple[str, float, Answer]]]) -> str:
 
 
 def keep(rows: dict[str, Row]) -> None:
-    """Write the rows, and the documents that have tables of them."""
+    """Write the rows, and the document that has a table of them."""
     write_rows(rows.values())
-    for path, _, text in documents(read_rows()):
-        (ROOT / path).write_text(text)
+    path, text = document(read_rows())
+    path.write_text(text)
 
 
 @contextmanager

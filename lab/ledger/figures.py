@@ -1,30 +1,25 @@
-"""The tables of documents that are made of the ledger, each between its mark and `<!-- end -->`."""
+"""The table of `docs/benchmarks.md` that is made of the ledger, between its mark and `<!-- end -->`."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from pathlib import Path
 from statistics import geometric_mean
 
 from lab.ledger.answers import ROOT
-from lab.ledger.rows import WORK_PER_S, Row
-from memplan.solvers.portfolio.registry import SOLVERS
+from lab.ledger.rows import Row
 
 _REAL = ("executorch", "iree", "onnx", "tflite", "torch_train", "vela", "xla")
-ENGINES = "cp-sat,highs,cbc"
-"""The engines together: one alone proves little, as a second one confirms what it claims."""
 Rows = Mapping[str, Row]
 
 
-def documents(rows: Rows) -> Iterator[tuple[str, str, str]]:
-    """Yield the path of each document with such tables, its text, and what that is to be."""
-    tables = {"figures": _figures(rows), "kinds": _kinds(rows), "large": _large(rows), "searches": _searches(rows)}
-    for path in ("docs/benchmarks.md", "docs/search.md"):
-        text = new = (ROOT / path).read_text()
-        for mark, lines in tables.items():
-            begin = f"<!-- ledger: {mark} -->\n"
-            new = re.sub(f"{begin}.*?<!-- end -->", begin + "\n".join(lines) + "\n<!-- end -->", new, flags=re.DOTALL)
-        yield path, text, new
+def document(rows: Rows) -> tuple[Path, str]:
+    """Return the path of the document with the table, and its new text."""
+    path = ROOT / "docs" / "benchmarks.md"
+    text, begin = path.read_text(), "<!-- ledger: figures -->\n"
+    made = begin + "\n".join(_figures(rows)) + "\n<!-- end -->"
+    return path, re.sub(f"{begin}.*?<!-- end -->", made, text, flags=re.DOTALL)
 
 
 def _figures(rows: Rows) -> list[str]:
@@ -50,36 +45,3 @@ def _proved(rows: Rows, *names: str) -> str:
     proved = sum(not answer.rank for answer in answers)
     cpu_ms = 1000 * geometric_mean(max(answer.cpu_s, 0.001) for answer in answers)
     return f"{proved} of {len(answers)} proved to be the best, in {cpu_ms:.0f} ms of CPU (geometric mean)"
-
-
-def _kinds(rows: Rows) -> list[str]:
-    """Return the table of kinds: questions, proofs, the work and the time that the answers take."""
-    lines = ["| questions | rows | proved | work, geometric mean | CPU in all, s |", "|---|---|---|---|---|"]
-    for kind in sorted({name.partition("/")[0] for name in rows}):
-        of_kind = [row for row in rows.values() if row.name.startswith(f"{kind}/")]
-        proved, cpu_s = sum(not row.answer.rank for row in of_kind), sum(row.answer.cpu_s for row in of_kind)
-        work = geometric_mean(row.work for row in of_kind)
-        lines.append(f"| {kind} | {len(of_kind)} | {proved} | {work:,.0f} | {cpu_s:,.0f} |")
-    return lines
-
-
-def _large(rows: Rows) -> list[str]:
-    """Return the table of large problems."""
-    lines = ["| problem | peak | bound | work, s | CPU, s |", "|---|---|---|---|---|"]
-    for name, row in rows.items():
-        if name.startswith("large/"):
-            bound, (peak, *_) = row.answer.bound or 0, row.answer.values
-            above = "the bound" if peak == bound else f"{peak / bound:.6f} of it"
-            cells = (name.removeprefix("large/"), f"{peak:,.0f}", above, f"{row.work / WORK_PER_S:.2f}")
-            lines.append(f"| {' | '.join(cells)} | {row.answer.cpu_s:.1f} |")
-    return lines
-
-
-def _searches(rows: Rows) -> list[str]:
-    """Return the table of searches: the rows that each finds or proves, and those that fall without it."""
-    lines = ["| search | finds or proves | rows that fall without it | such as |", "|---|---|---|---|"]
-    for name in (*(solver.name for solver in SOLVERS), ENGINES):
-        by = [row.name for row in rows.values() if {*name.split(",")} & {*" and ".join(row.answer.by).split(" and ")}]
-        falls = [row.name for row in rows.values() if name in row.falls]
-        lines.append(f"| `{name}` | {len(by)} | {len(falls)} | {', '.join(falls[:3])} |")
-    return lines

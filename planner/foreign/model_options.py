@@ -105,8 +105,8 @@ class ModelOptions(WireValue):
     )
     scratch: ByName = Field(
         default_factory=dict,
-        description="Set the bytes that the kernel of this operator needs while it runs, for TFLite models; "
-        "the output of one operator stands for that one.",
+        description="Set the bytes that the kernel of this operator needs while it runs, for TFLite models: of"
+        " all operators of that name, or of the one with that output, or number.",
     )
     target: Name | None = Field(
         None,
@@ -130,11 +130,14 @@ class ModelOptions(WireValue):
                 )
         return cast("dict[str, int]", self.dims)
 
+    def says(self, name: str) -> bool:
+        """Return True for an option with another value than its default, which a generated client sends."""
+        default = ModelOptions.model_fields[name].get_default(call_default_factory=True)
+        return bool(getattr(self, name) != default)
+
     def refuse_for_models(self) -> None:
         """Raise OptionError, for a file that is no model, where an option is given that is for models only."""
-        default = ModelOptions()  # what a generated client sends changes nothing
-        options = {name: getattr(self, name) for name in _FOR_MODELS}
-        if wrong := {name: value for name, value in options.items() if value != getattr(default, name)}:
+        if wrong := {name: getattr(self, name) for name in _FOR_MODELS if self.says(name)}:
             rule = f"must be given for models only ({', '.join(file_readers())})"  # which imports all systems
             raise OptionError(
                 *((Option(name), f": {rule}, got {shown(value)}: leave it out") for name, value in wrong.items())

@@ -74,6 +74,10 @@ def read_problem(
         from memplan.planner.foreign.programs import poses_a_problem, problem_from
 
         if poses_a_problem(value):
+            if interval is not None:
+                what = "operations, whose lifetimes are known" if "functions" in value else "several models"
+                rule = f"must be given for a problem's lifetimes, got {what}"
+                raise OptionError(f"inclusive, half-open: {rule}", way="leave it out")
             return problem_from(value)
     return formats.read_problem(data, name, interval), None
 
@@ -87,13 +91,19 @@ def read_model(data: bytes, name: str | None = None, options: ModelOptions | Non
         from memplan.planner.foreign.model_options import ModelOptions
 
         options = ModelOptions()
-    for each in systems():
-        for row in each.readers:
-            for name in row.options - file_readers()[format_name].options:
-                if getattr(options, name):
-                    rule = f"{name}: must be given for {each.title} models only, got a file of {format_name}"
-                    raise OptionError(rule, way="leave it out")
+    refuse_of_others(format_name, options)
     return read_as(format_name, data, options)
+
+
+def refuse_of_others(format_name: str, options: ModelOptions) -> None:
+    """Raise OptionError for an option of reading that other formats have, and not this one."""
+    readers = file_readers()
+    for name in sorted(frozenset[str]().union(*(row.options for row in readers.values()))):
+        if name in readers[format_name].options or not options.says(name):
+            continue
+        theirs = [each.title for each in systems() if any(name in row.options for row in each.readers)]
+        rule = f"must be given for files of {', '.join(theirs)} only, got one of {format_name}"
+        raise OptionError.of(name, rule, way="leave it out")
 
 
 def model_of_plan(data: bytes) -> str | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Annotated
 
 from pydantic import BeforeValidator, Field
@@ -42,6 +43,8 @@ _ROW_S, _DIFFERENT_ROW_S, _MOST_KEPT = 3e-5, 3e-4, 0.5
 
 class CheckOptions(SearchOptions):
     """Options of a check."""
+
+    needs = MappingProxyType({"tolerance": ("baseline",)})
 
     budgets: Annotated[tuple[str, ...], BeforeValidator(as_tuple)] = Field(
         (), description="What a pool may use: 256KiB, or sram=256KiB for one of several pools. May be repeated."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field
@@ -203,6 +204,11 @@ MOST_CHANGES = 4
 
 class ExplainOptions(SearchOptions):
     """Options of an explanation."""
+
+    needs = MappingProxyType(
+        dict.fromkeys(("most_changes", "kinds", "with_plans"), ("repairs",))
+        | {"more": ("what_if",), "shrunk_to": ("what_if",)}
+    )
 
     explain_s: Seconds = Field(REASON_S, description="Spend at most this part of the time limit on the reason.")
     study_s: Seconds = Field(

@@ -10,6 +10,7 @@ from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
 from memplan.questions.inputs.extent import Extent, extent_of
 from memplan.questions.reading import Reader
+from memplan.questions.reading.adapting import ProblemOptions
 
 T = TypeVar("T")
 InputValues = Mapping[str, Any]
@@ -35,8 +36,9 @@ class Input(Generic[T]):
     files say; without, a file that is not `required` may be left out. Where it is `named_by_flag`, the command has a
     flag for the file instead of an argument; what `reads_last` needs the others. `subject` tells what a request is
     about, `extent` how much, from its JSON before it is read (it raises InputError for what is surely too much), and
-    `reading` has the options for reading the file. What `is_foreign` is a file of another system that the
-    question itself reads, as bytes: a service does that in a process of its own.
+    `reading` has the options for reading the file; `refuse` raises OptionError for those that do not go with its value.
+    What `is_foreign` is a file of another system that the question itself reads, as bytes: a service does that in a
+    process of its own.
     """
 
     name: str
@@ -53,6 +55,7 @@ class Input(Generic[T]):
     metavar: str | None = None
     takes_bytes: bool = False
     reading: type[ModelOptions] | None = None
+    refuse: Callable[[T, InputValues, ProblemOptions], None] | None = None
     named_by_flag: bool = False
     reads_last: bool = False
     is_foreign: bool = False
@@ -77,6 +80,8 @@ def read_inputs(
             value = each.absent(reader, values)
         if value is not None:
             values[each.name] = value
+            if each.refuse is not None:
+                each.refuse(value, values, reader.options)
     return reader.settled(values)
 
 

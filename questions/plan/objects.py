@@ -6,7 +6,7 @@ from functools import partial
 from hashlib import sha256
 from typing import Any, Literal
 
-from memplan.planner.errors import FormatError, ProblemError, counted
+from memplan.planner.errors import FormatError, OptionError, ProblemError, counted
 from memplan.planner.formats import memplan_json
 from memplan.planner.model.objects import ObjectsProblem, SharedObject
 from memplan.planner.model.problem import Problem
@@ -103,6 +103,13 @@ def objects_lines(found: ObjectsAnswer) -> Iterator[str]:
         yield f"{name}: {amount:,}{more}"
 
 
+def refuse_reading(options: ReadOptions) -> None:
+    """Raise OptionError for options of reading, none of which is for shared objects."""
+    said = options.model_dump(mode="json", exclude_defaults=True) if options.model_fields_set else {}
+    for name in said:
+        raise OptionError.of(name, "must be left out for shared objects, which have no pools and offsets")
+
+
 def read_problem_or_objects(value: object) -> ObjectsProblem | Problem:
     """Return the problem in a body's field, of pools or of shared objects; raises InputError."""
     content = object_in(value, "problem", ProblemError)
@@ -114,6 +121,7 @@ def _read_file(reader: Reader, data: bytes, name: str, _question: InputValues) -
         with contextlib.suppress(FormatError):
             content = memplan_json.parse(data)
             if isinstance(content, dict) and content.get("kind") == "objects":
+                refuse_reading(reader.options)
                 return ObjectsProblem.model_validate(content)
     return reader.problem(data, name)
 

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Annotated, Any, Literal, cast, overload
 
 from pydantic import BeforeValidator, Field, field_validator
@@ -35,6 +36,8 @@ def _number_of_plans(value: object) -> object:
 
 class PlanOptions(SearchOptions, SolveOptions):
     """Options of a plan: those of the solve; with an old plan, `accept` is how far above the best peak it may be."""
+
+    needs = MappingProxyType({"least": ("keep",), "distance": ("plans",)})
 
     heaps: Annotated[Size, Field(ge=1)] | None = Field(
         None,
@@ -102,6 +105,7 @@ def plan(
         refuse_own_planner(options.solver)
     running = control.begun(options)
     if isinstance(problem, ObjectsProblem):
+        _refuse_for_objects(keep, start, options)
         return share_objects(problem, running)
     if options.heaps is not None:
         return cast(Plan, search("heaps")(problem, options.heaps, running))
@@ -138,6 +142,18 @@ def _kept(problem: Problem, old: Plan, options: PlanOptions, running: Control) -
         options=SolveOptions.model_construct(**{**options.fields(*SolveOptions.model_fields), **best}),
         control=running.searching(),
     )
+
+
+_OF_OBJECTS = {"time_limit_s", "deterministic", "seed", "explain_s"}
+"""The options of a plan that go with shared objects: limits, and a seed that nothing there asks for."""
+
+
+def _refuse_for_objects(keep: Plan | None, start: Plan | None, options: PlanOptions) -> None:
+    """Raise OptionError for inputs and options of plans in pools."""
+    said = [name for name, value in (("keep", keep), ("start", start)) if value is not None]
+    said += options.model_dump(exclude_defaults=True, exclude=_OF_OBJECTS) if options.model_fields_set else ()
+    for name in said:
+        raise OptionError.of(name, "must be left out for shared objects, which have no pools and offsets")
 
 
 def _refuse_several(problem: Problem | ObjectsProblem, keep: Plan | None, options: PlanOptions) -> None:

@@ -1,16 +1,17 @@
 """A question: a Python function with inputs, options and an answer, from which every entrance is generated."""
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import inf
-from typing import Annotated, Any, Generic, NamedTuple, Self, TypeVar, get_args, get_type_hints
+from types import MappingProxyType
+from typing import Annotated, Any, ClassVar, Generic, NamedTuple, Self, TypeVar, get_args, get_type_hints
 
 from pydantic import BaseModel, Field
 from pydantic_core import to_json
 
-from memplan.planner.errors import InvalidPlanError, OptionError
+from memplan.planner.errors import InvalidPlanError, Option, OptionError, shown
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.model.rows import Value
 from memplan.questions.inputs.extent import Extent
@@ -25,10 +26,21 @@ Seconds = Annotated[float, Field(gt=0, le=MAX_TIME_LIMIT_S, allow_inf_nan=False)
 A = TypeVar("A")
 
 
+def _listed(names: tuple[str, ...]) -> Iterator[str | Option]:
+    """Yield the names of options, with "or" between."""
+    for k, name in enumerate(names):
+        yield from (" or ",) * bool(k)
+        yield Option(name)
+
+
 class QuestionOptions(Value):
-    """The options that all questions have."""
+    """The options that all questions have.
+
+    `needs`: from an option that says nothing alone to the options and inputs of which one must be given with it.
+    """
 
     error = OptionError
+    needs: ClassVar[Mapping[str, tuple[str, ...]]] = MappingProxyType({})
 
     time_limit_s: Seconds = Field(
         DEFAULT_TIME_LIMIT_S, description="The time for the whole call, from reading the files to the answer."
@@ -39,9 +51,26 @@ class QuestionOptions(Value):
         """True if work is counted instead of time, so that the answer is the same on every machine."""
         return "deterministic" in type(self).model_fields and bool(getattr(self, "deterministic", False))
 
+    @property
+    def can_end(self) -> bool:
+        """True if the best answer so far is right where others wait."""
+        return not self.counts_work
+
     def due(self, started: float | None = None) -> Deadline:
         """Return the deadline of a call that came at `started`, or now; infinite if work is counted."""
         return Deadline.after(inf if self.counts_work else self.time_limit_s, started)
+
+    def refuse_idle(self, given: Collection[str]) -> None:
+        """Raise OptionError for an option that would change nothing; `given` are the inputs that are there."""
+        for name, others in self.needs.items():
+            if self._says(name) and not any(other in given or self._says(other) for other in others):
+                rule = ("must be given with ", *_listed(others), f" only, got {shown(getattr(self, name))}")
+                raise OptionError((Option(name), ": ", *rule), way="leave it out")
+
+    def _says(self, name: str) -> bool:
+        """Return True for an option with another value than its default."""
+        about = type(self).model_fields.get(name)
+        return about is not None and bool(getattr(self, name) != about.get_default(call_default_factory=True))
 
     def fields(self, *names: str) -> dict[str, Any]:
         """Return the values of the named options, by name."""
@@ -152,6 +181,7 @@ class Question(Generic[A]):
 
     def answered(self, values: InputValues, options: QuestionOptions, control: Control) -> A:
         """Answer a parsed question, verifying the answer and every note on the way. Raises MemplanError."""
+        options.refuse_idle(values)
         if self.check is not None:
             self.check(values, options)
         if (note := control.note) is not None:

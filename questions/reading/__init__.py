@@ -164,8 +164,12 @@ class Reader:
         if not is_model and self.options.alignment is not None:  # a model's buffers are aligned and padded already
             problem = aligned(problem, self.options.alignment)
         if self.options.model_fields_set.isdisjoint(ProblemOptions.model_fields):
-            return problem
-        return adapted(problem, self.imported, self.options)
+            found = problem
+        else:
+            found = adapted(problem, self.imported, self.options)
+        if self.imported is not None:
+            self.warnings += idle_findings(self.options, self.imported, problem, found)
+        return found
 
     def _plain_problem(self, data: bytes, name: str | None) -> Problem | None:
         """Return the problem read without the plan's options, if that has the plan's hash."""
@@ -229,6 +233,22 @@ class Reader:
     def settled(self, values: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return the inputs of a question, with the plan's own problem if the plan has it."""
         return values if self.problem_of_plan is None else {**values, "problem": self.problem_of_plan}
+
+
+def idle_findings(options: ReadOptions, read: Imported, before: Problem, after: Problem) -> list[Finding]:
+    """Return the findings about options that change nothing of what was read, as it has nothing of their kind."""
+    idle = {
+        "in place: no operation here may write over an input": options.in_place
+        and len(after.buffers.aliases) == len(before.buffers.aliases),
+        "views: the file has none that could be apart": options.says("views")
+        and not (read.views.apart or read.views.aliases),
+        "weights: the file has no constants": options.weights is not None and not read.constants,
+    }
+    return [
+        Finding("no-effect", f"{sentence}, so that the plan is as without", ())
+        for sentence, is_so in idle.items()
+        if is_so
+    ]
 
 
 def with_reading(answer: A, reader: Reader) -> A:

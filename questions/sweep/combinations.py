@@ -31,7 +31,7 @@ from memplan.questions.question import (
     Seconds,
     silent,
 )
-from memplan.questions.reading.adapting import aligned
+from memplan.questions.reading.adapting import ProblemOptions, aligned
 from memplan.questions.sweep.grid import (
     CHANGES,
     MOST_COMBINATIONS,
@@ -368,6 +368,14 @@ def _sizes_extent(value: object) -> Extent:
     return Extent(len(fields) + count)
 
 
+def _refuse_capacity(sizes: SizesOf, values: InputValues, options: ProblemOptions) -> None:
+    """Raise OptionError for the size of the only pool, which is swept."""
+    pools = values["problem"].pools
+    if options.capacity and len(pools) == 1 and pools[0].name in sizes and "@" not in options.capacity[0]:
+        rule = f"must be left out where the only pool is swept, got {shown(options.capacity[0])}"
+        raise OptionError.of("capacity", rule)
+
+
 SIZES = Input[SizesOf](
     "sizes",
     Sizes,
@@ -376,6 +384,7 @@ SIZES = Input[SizesOf](
     "The sizes of a pool as first, last and step: 128KiB:1MiB:64KiB. Repeat it for several pools.",
     from_text=read_sizes,
     extent=_sizes_extent,
+    refuse=_refuse_capacity,
     required=False,
     metavar="[NAME=]FROM:TO:STEP",
 )

@@ -42,11 +42,11 @@ class Again(Answer):
     plan: Plan | None = Field(None, exclude_if=lambda plan: plan is None)
 
 
-def solved_again(problem: Problem, plan: Plan, running: Control) -> Again:
+def solved_again(problem: Problem, plan: Plan, running: Control) -> Again | None:
     """Solve a plan's problem again, by the options recorded in it, or else by the defaults.
 
-    What was reproducible may take as long as it needs, unless the call has a deadline. Raises OptionError for a plan
-    that keeps places of another one, and PlanError for options that are none.
+    What was reproducible may take as long as it needs, unless the call has a deadline; None where that ended it. Raises
+    OptionError for a plan that keeps places of another one, and PlanError for options that are none.
     """
     if plan.kept is not None:
         raise OptionError("again: must be of a plan that keeps no places of another, which is not in it")
@@ -61,6 +61,8 @@ def solved_again(problem: Problem, plan: Plan, running: Control) -> Again:
     if plan.explanation is not None and plan.explanation.kind is not None:
         counted_s = options.time_limit_s if options.deterministic else None
         best_plan = with_reason(problem, best_plan, replace(running, deadline=deadline, counted_s=counted_s))
+    if running.cancelled.is_set() or (options.deterministic and best_plan.disturbed_by in ("time_limit", "cancelled")):
+        return None
     before, now = _comparable(plan), _comparable(best_plan)
     same: Same = "bytes" if write_plan(now, problem) == write_plan(before, problem) else "nothing"
     if same != "bytes" and _value(now) == _value(before):

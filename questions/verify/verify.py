@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Literal, TypeVar, get_args
+from types import MappingProxyType
+from typing import Any, Literal, TypeVar, get_args
 
 from pydantic import Field
 
@@ -56,6 +57,8 @@ class BufferPlaces(Answer):
 class VerifyOptions(QuestionOptions):
     """Options of a verification."""
 
+    needs = MappingProxyType({"with_plans": ("better", "again")})
+
     places: bool = Field(False, description="Also report how low each buffer could lie while all others stay in place.")
     better: bool = Field(
         False,
@@ -70,6 +73,11 @@ class VerifyOptions(QuestionOptions):
     def counts_work(self) -> bool:
         """True if a plan is solved again, which may take as long as it needs."""
         return self.again
+
+    @property
+    def can_end(self) -> bool:
+        """True, as the verdict says what was not done."""
+        return True
 
 
 class Verdict(AnswerOfFile):
@@ -126,7 +134,9 @@ def verify(
         if options.again:
             note(verdict.model_copy(update={"not_done": ("again",)}))
     if options.again:
-        verdict = verdict.model_copy(update={"again": _without_plan(solved_again(problem, plan, running), options)})
+        again = solved_again(problem, plan, running)
+        done: dict[str, Any] = {"not_done": ("again",)} if again is None else {"again": _without_plan(again, options)}
+        verdict = verdict.model_copy(update=done)
     return verdict
 
 

@@ -1,12 +1,14 @@
 // memplan_choose: the cheapest choice in which no live set is too large for its memory, packed memory by memory. What a
 // search proves not to fit is a no-good, and the choice is made anew (Hooker and Ottosson, Mathematical Programming 96,
 // 2003); what it cannot pack leaves more and more of each memory free. All of that comes again with more work.
+#include <optional>
+
 #include "asked.hpp"
 #include "cheapest.hpp"
 #include "memories.hpp"
 #include "no_goods.hpp"
 #include "problem_items.hpp"
-#include "windows.hpp"
+#include "stacks.hpp"
 
 namespace memplan {
 namespace {
@@ -67,6 +69,10 @@ class Choosing {
   i64 *offsets_;
   choice::ProblemItems items_;
   choice::Learnt learnt_;
+  windows::Spaces spaces_{};                // where windows know all the rules
+  std::optional<windows::Stacks> stacks_;
+  Array<i64> pool_{nullptr, 0}, end_{nullptr, 0};  // of each buffer in a choice, and where each memory ends
+  i64 cuts_ = 0;                            // what is learnt from stacks
   Array<i64> home_;  // of the last choice's items
   Array<std::size_t> tried_;
   Array<i64> offset_;
@@ -91,6 +97,7 @@ class Choosing {
       return;
     }
     result_.status = MEMPLAN_UNKNOWN;
+    begin_stacks();
     const choice::ChoiceItems &knapsack = items_.knapsack;
     const i64 cells = items() + knapsack.rows;
     const i64 rounds = std::clamp(kRoundsWork / std::max<i64>(1, cells), kLeastRounds, kMostRounds);
@@ -104,7 +111,7 @@ class Choosing {
       raise(choice::rounded_up(choice::value_of(arena_, knapsack, multipliers, items_.limit), multipliers.scale));
       round_ = is_measured ? kSecondRound : kFirstRound;
       if (!is_measured) plan_quickly(multipliers);
-      if (!is_measured && has_windows() && !is_over()) go_through(multipliers);
+      if (!is_measured && stacks_ && count() >= kLeastOfWindows && !is_over()) go_through(multipliers);
       decompose(multipliers, kMostDoubts);
       if (is_over()) break;
       leave_room(multipliers);
@@ -120,13 +127,38 @@ class Choosing {
 
   choice::Cheapest cheapest(const choice::Multipliers &multipliers, const Rows<i64> &limit, bool with_doubts, i64 most,
                             const choice::Effort &effort) {
-    Arena inner(allocator_);
-    const choice::NoGoods known = learnt_.list(inner, with_doubts);
-    if (inner.has_failed) return arena_.has_failed = true, choice::Cheapest{};
-    const choice::Cheapest made =
-        choice::cheapest(inner, items_.knapsack, multipliers, limit, known, most, effort, home_, allocator_, stop_);
-    arena_.has_failed = arena_.has_failed || inner.has_failed;
-    return made;
+    while (true) {
+      Arena inner(allocator_);
+      const choice::NoGoods known = learnt_.list(inner, with_doubts);
+      if (inner.has_failed) return arena_.has_failed = true, choice::Cheapest{};
+      const choice::Cheapest made =
+          choice::cheapest(inner, items_.knapsack, multipliers, limit, known, most, effort, home_, allocator_, stop_);
+      arena_.has_failed = arena_.has_failed || inner.has_failed;
+      if (!made.is_found || arena_.has_failed || stop_() || !refute_stacks()) return made;
+    }
+  }
+
+  // Learn the sets of a choice that fit into no stack; false where there are none.
+  bool refute_stacks() {
+    if (!stacks_) return false;
+    const i64 before = learnt_.size();
+    for (i64 i = 0; i < count(); ++i) pool_[i] = home_[items_.knapsack.item[i]];
+    stacks_->refute(pool_, end_, [this](i64 q, const i64 *members, i64 size, i64) {
+      learnt_.add(q, items(), 0, true, [&](i64 j) {
+        return std::any_of(members, members + size, [&](i64 i) { return items_.knapsack.item[i] == j; });
+      });
+      return true;
+    });
+    cuts_ += learnt_.size() - before;
+    return learnt_.size() > before;
+  }
+
+  void begin_stacks() {
+    if (!is_bare()) return;
+    spaces_ = spaces_of(arena_), pool_ = arena_.array<i64>(count()), end_ = arena_.array<i64>(memories());
+    stacks_.emplace(arena_, spaces_);
+    if (arena_.has_failed) return stacks_.reset();
+    for (i64 q = 0; q < memories(); ++q) end_[q] = problem_.memories[q].capacity;
   }
 
   bool has_work() const { return result_.nodes <= kMostWork * std::min(options_.work, kMost / kMostWork); }
@@ -135,7 +167,7 @@ class Choosing {
   // Choose and pack by turns, until the least cost is reached and proved, or packing is open.
   void decompose(const choice::Multipliers &multipliers, i64 most_doubts) {
     learnt_.drop_doubts();
-    while (!is_over() && learnt_.size() < kMostNoGoods && has_work()) {
+    while (!is_over() && learnt_.size() - cuts_ < kMostNoGoods && has_work()) {
       choice::Cheapest made = cheapest(multipliers, items_.limit, false, most(), round_.effort);
       if (stop_() || arena_.has_failed) return;
       is_proved_ = made.bound > most();
@@ -161,8 +193,8 @@ class Choosing {
     is_quick_ = false, first_cost_ = result_.cost;
   }
 
-  // Whether windows know all the rules.
-  bool has_windows() const {
+  // Whether windows and stacks know all the rules.
+  bool is_bare() const {
     const auto is_other = [](const memplan_buffer &each) {
       if (each.size == 0 || each.no_cross > 0) return true;
       if (each.pin == MEMPLAN_FREE) return false;
@@ -170,7 +202,7 @@ class Choosing {
              (each.alignment > 1 && each.pin % each.alignment != 0);
     };
     const auto has_base = [](const memplan_memory &each) { return each.base != 0 || each.bank != 0; };
-    return count() >= kLeastOfWindows && !problem_.only_pairs && problem_.join_count == 0 && problem_.bank_count == 0 &&
+    return !problem_.only_pairs && problem_.join_count == 0 && problem_.bank_count == 0 &&
            std::none_of(problem_.buffers, problem_.buffers + problem_.count, is_other) &&
            std::none_of(problem_.memories, problem_.memories + problem_.memory_count, has_base);
   }
@@ -179,16 +211,16 @@ class Choosing {
   void go_through(const choice::Multipliers &multipliers) {
     if (!cheapest(multipliers, items_.limit, false, most(), kWindowEffort).is_found) return;
     Arena arena(allocator_);
-    const choice::NoGoods none{{nullptr, 0}, {nullptr, 0}, {nullptr, 0}};
-    raise(std::min(most() + 1, choice::least_cost(arena, items_.knapsack, multipliers, items_.limit, none, most(), kWidest, stop_).bound));
-    const windows::Spaces spaces = spaces_of(arena);
+    const choice::NoGoods known = learnt_.list(arena, false);
+    if (arena.has_failed) return;
+    raise(std::min(most() + 1, choice::least_cost(arena, items_.knapsack, multipliers, items_.limit, known, most(), kWidest, stop_).bound));
     const Array<i64> goal = arena.array<i64>(count()), home = arena.array<i64>(count()), pool = arena.array<i64>(count());
     const Array<i64> offset = arena.array<i64>(count()), random = arena.array<i64>(1);
     if (arena.has_failed) return;
     random[0] = static_cast<i64>(options_.seed >> 2) | 1;
-    for (i64 i = 0; i < count(); ++i) home[i] = home_[items_.knapsack.item[i]], goal[i] = spaces.price[home[i]][i], pool[i] = kAbsent;
+    for (i64 i = 0; i < count(); ++i) home[i] = home_[items_.knapsack.item[i]], goal[i] = spaces_.price[home[i]][i], pool[i] = kAbsent;
     const windows::WindowSearch run{goal, home, pool, offset, kWindowWork * count(), random, {nullptr, 0}, {nullptr, 0}};
-    windows::Search search(allocator_, arena, spaces, run, stop_);
+    windows::Search search(allocator_, arena, spaces_, run, stop_);
     if (arena.has_failed || search.has_too_many()) return;
     search.run();
     if (std::find(pool.begin(), pool.end(), kAbsent) != pool.end()) return;

@@ -14,6 +14,7 @@
 // multilinear hash. Two states that differ agree in one key with probability 2^(z - 64), where 2^z divides all their
 // differences; in both keys, which are compared whole, with the square of that.
 #pragma once
+#include <bit>
 #include <limits>
 
 #include "sections.hpp"
@@ -92,7 +93,9 @@ template <bool kIsPlain>
 class Search {
  public:
   Search(const Sections &sections, const State &state, const ExactRun &run)
-      : sections_(sections), state_(state), run_(run), n_(sections.size.size), k_(sections.spare.size) {}
+      : sections_(sections), state_(state), run_(run), n_(sections.size.size), k_(sections.spare.size) {
+    for (const i64 step : sections.step) has_gaps_ = has_gaps_ || step > sections.granule;
+  }
 
   // O(sections + lifetimes and sections of the buffers that move) a node.
   template <class IsOver>
@@ -190,6 +193,7 @@ class Search {
 
  private:
   static constexpr i64 kPollWork = 16'384;
+  static constexpr i64 kMostStacked = 12, kStackNodes = 200;
   struct Span {
     i64 left, right;
   };
@@ -197,7 +201,8 @@ class Search {
   const State &state_;
   const ExactRun &run_;
   const i64 n_, k_;
-  i64 unplaced_ = 0, n_logged_ = 0, n_queued_ = 0, moves_ = 0, n_overfull_ = 0, n_lost_ = 0;
+  i64 unplaced_ = 0, n_logged_ = 0, n_queued_ = 0, moves_ = 0, n_overfull_ = 0, n_lost_ = 0, stack_nodes_ = 0;
+  bool has_gaps_ = false;  // whether an alignment may leave more than a part of a granule free
 
   i64 first_life(i64 i) const { return kIsPlain ? i : sections_.first[i]; }
   i64 last_life(i64 i) const { return kIsPlain ? i + 1 : sections_.first[i + 1]; }
@@ -398,13 +403,43 @@ class Search {
           slack -= std::max<i64>(0, std::min(top, block.high) - std::max(state_.floor[s], block.low));
         }
       state_.slack[s] = slack;
-      if (slack < 0) {
-        need = std::max(need, run_.capacity - slack);
+      const i64 short_by = slack < 0 ? -slack : has_gaps_ ? missing_for_stack(s, top) : 0;
+      if (short_by > 0) {
+        need = std::max(need, run_.capacity + short_by);
         state_.queue[overfull++] = s;
       }
     }
     n_queued_ = 0, n_overfull_ = overfull;
     return need;
+  }
+
+  // By how much the rest of a section ends above its top in every order from its floor on; 0 where one fits, or nothing
+  // is known. Alignments leave gaps in such a stack that no sum of sizes has.
+  i64 missing_for_stack(i64 section, i64 top) {
+    const u32 *members = state_.member.data + sections_.member_first[section];
+    const i64 count = state_.member_end[section] - sections_.member_first[section];
+    i64 gaps = 0;
+    for (i64 y = 0; y < count; ++y) gaps += sections_.step[members[y]] - sections_.granule;
+    if (count > kMostStacked || state_.slack[section] >= gaps) return 0;
+    i64 least = kFar;
+    stack_nodes_ = 0;
+    const u32 all = (u32{1} << count) - 1;
+    return can_stack(members, all, state_.floor[section], state_.left[section], top, least) ? 0 : least - top;
+  }
+
+  // Whether the members of a mask, which take `rest`, may fit between an offset and a top; else `least` is no more than
+  // the top that they need.
+  bool can_stack(const u32 *members, u32 mask, i64 at, i64 rest, i64 top, i64 &least) {
+    if (mask == 0 || ++stack_nodes_ > kStackNodes) return true;
+    for (u32 others = mask; others != 0; others &= others - 1) {
+      const int y = std::countr_zero(others);
+      const i64 i = members[y], start = lifted(i, std::max(at, state_.low[i])), extent = sections_.extent[i];
+      if (start + rest > top)
+        least = std::min(least, start + rest);
+      else if (can_stack(members, mask & ~(u32{1} << y), start + extent, rest - extent, top, least))
+        return true;
+    }
+    return false;
   }
 
   void undo(i64 mark) {

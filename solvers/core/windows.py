@@ -54,5 +54,23 @@ class WindowSearch(NamedTuple):
     answer: I64  # (2,)
 
 
+class StackCuts(NamedTuple):
+    """The task: for a choice of memories, the sets of buffers that end above end[q] in memory q in every stack.
+
+    From `cut_pool` on, the kernel fills: the memory of each set, the least end of its buffers there, its buffers
+    buffer[first[g]:first[g + 1]], and the number of sets. Sets for which there is no room are left out.
+    """
+
+    pool: I64  # (n,)
+    end: I64  # (p,)
+    cut_pool: I64  # (g,)
+    need: I64
+    first: I64  # (g + 1,)
+    buffer: I64
+    answer: I64  # (1,)
+
+
 search_windows = CORE.kernel("search_windows", tables=2)
 """`search_windows(spaces, task)`: improve the plan of the task. Raises MemoryError."""
+refute_stacks = CORE.kernel("refute_stacks", tables=2)
+"""`refute_stacks(spaces, task)`: fill the task with sets that do not fit. Raises MemoryError."""

@@ -30,7 +30,7 @@ from memplan.solvers.memory_choice.multipliers import (
     for_load,
     least_cost,
 )
-from memplan.solvers.memory_choice.windows import Windows, suits
+from memplan.solvers.memory_choice.windows import StackRefutations, Windows, suits
 from memplan.solvers.search.goals import COST, Goals
 from memplan.solvers.search.incumbent import Search
 from memplan.solvers.search.result import Progress
@@ -170,6 +170,7 @@ class Decomposition:
         self.knapsack, self.search = knapsack, search
         self.instance = knapsack.instance
         self.packings = SubsetPackings(self.instance, search)
+        self.stacks = StackRefutations(knapsack)
         self.ends = [pool.capacity for pool in self.instance.pools]
         self.dearest = int(knapsack.price.max(axis=0, initial=0).sum())
         self.goals = Goals(self.instance, search, knapsack.costs)
@@ -202,7 +203,7 @@ class Decomposition:
 
     def go_through(self, windows: Windows) -> bool:
         """Offer plans near a cheap choice, and bounds on the cost of all; return whether there is a plan."""
-        choice = self._cheapest(self.ends, self.multipliers, [], self.dearest)
+        choice = self._cheapest(self.ends, self.multipliers, self.nogoods, self.dearest)
         if choice.home is None or self._is_over() or not windows.begin(choice.home):
             return False
         windows.offer()
@@ -234,7 +235,7 @@ class Decomposition:
 
     def _relax(self, widest: int, most: int) -> None:
         limit = self.knapsack.limits(self.ends)
-        found = least_cost(self.knapsack, limit, self.multipliers, most, widest, self._flag())
+        found = least_cost(self.knapsack, limit, self.multipliers, self.nogoods, most, widest, self._flag())
         self.spent += found.work
         if not self._is_over():
             self.floor = self._raised(min(found.bound, most + 1), self.floor)
@@ -361,12 +362,20 @@ class Decomposition:
         return max(self.knapsack.row_capacities[q].reach(self.knapsack.loads(home)[q]), *needs, 0)
 
     def _cheapest(self, ends: list[int], multipliers: Multipliers, nogoods: list[NoGood], most: int) -> PoolChoice:
-        """Find the cheapest choice, within `most`, with all pools below their ends."""
+        """Find the cheapest choice, within `most`, with all pools below their ends.
+
+        Live sets that fit into no stack are no-goods from then on.
+        """
         limit = self.knapsack.limits(ends)
         speaking = [nogood for nogood in nogoods if nogood.need > ends[nogood.pool]]
-        choice = cheapest(self.knapsack, limit, multipliers, speaking, most, self.effort, self._flag())
-        self.spent += choice.work
-        return choice
+        while True:
+            choice = cheapest(self.knapsack, limit, multipliers, speaking, most, self.effort, self._flag())
+            self.spent += choice.work
+            refuted = [] if choice.home is None or self._is_over() else self.stacks.find(choice.home, ends)
+            if not refuted:
+                return choice
+            speaking += refuted
+            self.nogoods += refuted
 
     def _pack(self, home: I64, goal: int, end: int, work: int) -> bool:
         """Pack a choice, the fullest pool first, and offer the plan; learn from failures.

@@ -126,13 +126,19 @@ def cheapest(
 
 
 def least_cost(
-    knapsack: Knapsack, limit: I64, multipliers: Multipliers, at_most: int, widest: int, flag: I64
+    knapsack: Knapsack,
+    limit: I64,
+    multipliers: Multipliers,
+    nogoods: Sequence[NoGood],
+    at_most: int,
+    widest: int,
+    flag: I64,
 ) -> PoolChoice:
     """Return a bound on the cost of all choices within limits, of at most `at_most` + 1.
 
     Where there are more than `widest` partial choices, what lies in the dearest takes up nothing any more.
     """
-    task = _task(knapsack, limit, (), at_most, ChoiceEffort(widest), flag)
+    task = _task(knapsack, limit, nogoods, at_most, ChoiceEffort(widest), flag)
     core.least_choice(knapsack.table, multipliers.table, Reference(task))
     return PoolChoice(None, 0, *task.answer[2:].tolist())
 

@@ -15,6 +15,7 @@ from memplan.solvers.core import windows as core
 from memplan.solvers.core.exact import seed_of
 from memplan.solvers.core.tables import Reference
 from memplan.solvers.memory_choice.knapsack import Knapsack
+from memplan.solvers.memory_choice.multipliers import NoGood
 from memplan.solvers.packing.orders import RULES, Traits
 from memplan.solvers.packing.packer import Packer
 from memplan.solvers.packing.place import bounded_first
@@ -26,6 +27,8 @@ FEATURES = frozenset(_PLACED | {"relative", "together"})
 """The features of instances that the search honours."""
 _LEAST = 40
 """The number of buffers from which it comes first; fewer are packed as a whole."""
+_MEMBERS = 8
+"""The buffers of the sets that a choice is refuted by, on average, for which there is room."""
 _STEPS = 300
 """The steps of the kernel for each buffer between two looks at what was found."""
 _STEPS_A_UNIT = 4
@@ -36,6 +39,36 @@ _RULES = (RULES[3], RULES[1], RULES[7])
 def suits(instance: Instance) -> bool:
     """Return True if an instance is one for windows."""
     return instance.objective == "cost" and len(instance) >= _LEAST and instance.features <= FEATURES
+
+
+class StackRefutations:
+    """The search for live sets of a choice that fit into no stack, because of the gaps that alignments leave."""
+
+    def __init__(self, knapsack: Knapsack) -> None:
+        self.knapsack = knapsack
+        self.spaces = Reference(_spaces(knapsack)) if knapsack.instance.features <= FEATURES else None
+
+    def find(self, home: I64, ends: list[int]) -> list[NoGood]:
+        """Return sets of items that a choice has in a pool and that end above ends[q] there in every order."""
+        if self.spaces is None:
+            return []
+        most = max(1, self.knapsack.rows)
+        task = core.StackCuts(
+            np.ascontiguousarray(home[self.knapsack.item]),
+            column(ends),
+            *np.zeros((2, most), dtype=np.int64),
+            np.zeros(most + 1, dtype=np.int64),
+            np.zeros(_MEMBERS * most, dtype=np.int64),
+            np.zeros(1, dtype=np.int64),
+        )
+        core.refute_stacks(self.spaces, Reference(task))
+        item, first = self.knapsack.item, task.first.tolist()
+        found: dict[tuple[int, frozenset[int]], NoGood] = {}
+        for g in range(int(task.answer[0])):
+            items = frozenset(item[task.buffer[first[g] : first[g + 1]]].tolist())
+            q, need = int(task.cut_pool[g]), int(task.need[g])
+            found[q, items] = NoGood(q, items, need)
+        return list(found.values())
 
 
 class Windows:

@@ -11,12 +11,24 @@ from memplan.questions import QUESTIONS
 from memplan.questions.question import Control
 from memplan.questions.question.wire import read_body_options, read_question
 
-PARTS: dict[str, tuple[dict[str, Any], list[str]]] = {
-    "verify": ({"better": True, "again": True}, ["better", "again"]),
-    "explain": ({"repairs": 1, "what_if": True}, ["repairs", "what_if"]),
-    "sweep": ({}, []),
+_HEAPS = [{"id": k, "size": 48 + k % 3, "start": 0, "end": 4} for k in range(6)]
+PARTS: dict[str, tuple[dict[str, Any], list[str], dict[str, Any]]] = {
+    "verify": ({"better": True, "again": True}, ["better", "again"], {}),
+    "explain": ({"repairs": 1, "what_if": True}, ["repairs", "what_if"], {}),
+    "sweep": ({}, [], {}),
+    "plan": ({"heaps": 128}, [], {"problem": {"buffers": _HEAPS}}),
+    "check": ({"budgets": ["1KiB"], "differences": False}, [], {"plan": None, "baseline": None}),
+    "order": ({}, [], {}),
+    "schedule": ({"frontier": True}, [], {}),
+    "cascade": ({}, [], {}),
+    "liveness": ({"compare": True, "match_range": 16}, ["peaks", "storages"], {}),
+    "shapes": ({"limits": True}, ["limits"], {}),
+    "compare": ({}, [], {}),
 }
-"""Options with which a question has several parts, and the fields of those that may lack."""
+"""Options with which a question has several parts, the fields of those that may lack, and inputs that are others than
+those of its example."""
+SINGLE = {"certify", "convert"}
+"""Questions of one part, of which nothing is an answer before all is."""
 
 
 class StoppedError(Exception):
@@ -29,7 +41,9 @@ def noted(name: str, most: int) -> list[Any]:
     names = {each.name for each in question.inputs}
     example = dict(question.example)
     body = example if names & example.keys() else {question.inputs[0].name: example}
-    given = {**body, "options": {"time_limit_s": 5.0, **PARTS[name][0]}}
+    options, _, inputs = PARTS[name]
+    given = {**body, **inputs, "options": {**body.get("options", {}), "time_limit_s": 5.0, **options}}
+    given = {key: value for key, value in given.items() if value is not None}
 
     def note(answer: Any) -> None:
         found.append(answer)
@@ -42,11 +56,15 @@ def noted(name: str, most: int) -> list[Any]:
     return found
 
 
+def test_each_question_has_parts_or_is_known_to_be_of_one() -> None:
+    assert {*PARTS} | SINGLE == {*QUESTIONS}
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", PARTS)
 def test_a_question_that_is_stopped_after_a_part_has_what_it_found_by_then(name: str) -> None:
     question, fields = QUESTIONS[name], PARTS[name][1]
-    for most in range(1, max(1, len(fields)) + 1):
+    for most in range(1, max(1, len(fields)) + 1):  # it is stopped after each of its parts, the first one first
         found = noted(name, most)
         assert len(found) == most, "each part is noted"
         assert isinstance(found[-1], question.answers)

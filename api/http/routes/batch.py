@@ -138,10 +138,10 @@ class _Batch:
         options = self._checked(asked, about)
         if problem_hash is None:
             return None
-        sent, plan_format, limit_s = (PLAN, head, line), options.format or "json", options.time_limit_s
+        sent, plan_format = (PLAN, head, line), options.format or "json"
         working = self.service.working
         known = known_as(problem_hash, self.service.plan_key(self.key_id))
-        answer = await working.plan(sent, known, plan_format, limit_s, due, cancelled, self.key_id)
+        answer = await working.plan(sent, known, plan_format, options, due, cancelled, self.key_id)
         return answer.content
 
     def _read(self, line: bytes, about: dict[str, Any]) -> tuple[CompiledProblem, Options]:

@@ -88,7 +88,7 @@ class _Call:
         else:
             sent, key_id = (asked.kind, self.head, self.body), caller_of(self.request).key_id
             answer = await self.service.working.work(
-                sent, self.deadline, self.cancelled, key_id, counts_work=asked.options.counts_work
+                sent, self.deadline, self.cancelled, key_id, can_end=asked.options.can_end
             )
         if asked.kind == PLAN:
             return plan_response(answer.content, answer.status, plan_format)
@@ -127,15 +127,14 @@ class _Call:
     async def _large_plan(self, problem_hash: str, plan_format: str) -> Response:
         """Answer with a plan that a child makes of the body, from the best plan known."""
         sent, key_id, options = (PLAN, self.head, self.body), caller_of(self.request).key_id, self.asked.options
+        assert isinstance(options, Options)
         working, known = self.service.working, known_as(problem_hash, self.service.plan_key(key_id))
         try:
-            answer = await working.plan(
-                sent, known, plan_format, options.time_limit_s, self.deadline, self.cancelled, key_id
-            )
+            answer = await working.plan(sent, known, plan_format, options, self.deadline, self.cancelled, key_id)
         except NotInTimeError:
             return self._too_late()
         response = plan_response(answer.content, answer.status, plan_format)
-        response.headers[CACHE] = "miss"
+        response.headers[CACHE] = LOOKUP.get()
         return response
 
     def _too_late(self) -> Response:

@@ -12,7 +12,6 @@ import time
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from functools import partial
 
 from memplan.api.service.cache.cached_plan import CachedPlan, better_of
@@ -87,9 +86,7 @@ class PlanCache:
 
     async def replace(self, problem_hash: str, before: StoredPlan | None, found: StoredPlan) -> None:
         """Store what a process found that was given `before`, unless another one was faster."""
-        named = replace(found, hash=problem_hash)  # that process knows of no keys
-        changes = {problem_hash: lambda now: named if now == before else None}
-        await self._tried("written", lambda store: store.plans.change(changes))
+        await self._tried("written", lambda store: store.plans.replace(problem_hash, before, found))
         self._held_bytes -= self._memory.pop(problem_hash, (None, 0.0, 0))[2]
 
     def keep(self, problem: CompiledProblem, found: CachedPlan) -> CachedPlan:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 from sqlalchemy import Connection, delete, func, select
 
@@ -50,6 +50,11 @@ class Plans:
                 better = changes[problem_hash](_find(connection, problem_hash, is_locked=True))
                 if better is not None:
                     put(connection, schema.plans, _row(better))
+
+    def replace(self, problem_hash: str, before: StoredPlan | None, found: StoredPlan) -> None:
+        """Store what a process found that was given `before`, unless another one was faster."""
+        named = replace(found, hash=problem_hash)  # that process knows of no keys
+        self.change({problem_hash: lambda now: named if now == before else None})
 
     def evict(self, most_plans: int, most_bytes: int) -> None:
         """Remove the plans that were written longest ago until both limits hold; jobs need most of a small disk.

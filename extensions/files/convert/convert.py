@@ -25,6 +25,8 @@ from memplan.questions.question import Control, Question, silent
 from memplan.questions.reading import Reader
 
 _OF_DEPLOYMENT = ("fit", "macs", "c_array")
+_OF_SECTIONS = ("c", TFLITE)
+"""The targets whose arrays have sections: C, and a model beside which C is written."""
 
 
 def convert(
@@ -49,6 +51,12 @@ def convert(
     for name in () if is_deployed else _OF_DEPLOYMENT:
         if getattr(options, name):
             raise OptionError(f"{name}: must be given to {TFLITE} only, without a plan, got {getattr(options, name)}")
+    if target in PROGRAMS:
+        options.refuse_for_programs(target)
+    has_names = options.c_array if is_deployed else target in EXPORTERS
+    for name, is_used in (("prefix", has_names), ("section", has_names and target in _OF_SECTIONS)):
+        if getattr(options, name) is not None and not is_used:
+            raise OptionError.of(name, f"must be given where C is written, got {target}", way="leave it out")
     if is_deployed:
         return deployed(file if isinstance(file, bytes) else memplan_json.write_problem(file), options, running)
     reader = Reader(options)

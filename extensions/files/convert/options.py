@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import Field
 
 from memplan.planner import formats
-from memplan.planner.errors import OptionError, shown
+from memplan.planner.errors import Option, OptionError, shown
 from memplan.planner.errors.did_you_mean import meant
 from memplan.planner.foreign.writing import EXPORTERS
 from memplan.planner.model.rows import Bytes
@@ -16,6 +16,7 @@ from memplan.planner.model.sizes import MacsRatio
 from memplan.planner.systems import systems
 from memplan.questions.question import ForeignOptions, Seconds
 from memplan.questions.reading import ReadOptions
+from memplan.questions.reading.adapting import ProblemOptions
 
 PROGRAMS = ("graph", "operations")
 """The targets made from the operations in a file."""
@@ -62,6 +63,13 @@ class ConvertOptions(ReadOptions, ForeignOptions):
         description="Include in the answer what the file says beside the problem: the names of its tensors and "
         "its graph of operations.",
     )
+
+    def refuse_for_programs(self, target: str) -> None:
+        """Raise OptionError for options of problems, where the operations themselves are written."""
+        said = self.model_dump(mode="json", exclude_defaults=True) if self.model_fields_set else {}
+        if wrong := [name for name in (*ProblemOptions.model_fields, "program") if name in said]:
+            rule = f"must be left out for {target}, which has operations and no places of buffers"
+            raise OptionError(*((Option(name), f": {rule}") for name in wrong))
 
 
 def target_of_name(path: str) -> str:

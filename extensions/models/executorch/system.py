@@ -15,7 +15,13 @@ SYSTEM = System(
     title="ExecuTorch programs",
     files=".pte",
     readers=(
-        FileReader("executorch", is_executorch, "memplan.extensions.models.executorch.reader", suffixes=(".pte",)),
+        FileReader(
+            "executorch",
+            is_executorch,
+            "memplan.extensions.models.executorch.reader",
+            suffixes=(".pte",),
+            options=frozenset({"views"}),
+        ),
     ),
     writers={"pte": "memplan.extensions.models.executorch.pte:write_pte"},
 )

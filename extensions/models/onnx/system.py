@@ -30,8 +30,15 @@ SYSTEM = System(
             suffixes=(".onnx",),
             package="onnx",
             has_symbols=True,
+            options=frozenset({"views"}),
         ),
-        FileReader("onnxruntime-plan", is_plan, "memplan.extensions.models.onnx.allocation_plan", of="onnx"),
+        FileReader(
+            "onnxruntime-plan",
+            is_plan,
+            "memplan.extensions.models.onnx.allocation_plan",
+            of="onnx",
+            options=frozenset({"views"}),
+        ),
     ),
     planners=(
         ReferencePlanner(

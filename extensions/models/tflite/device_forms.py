@@ -15,12 +15,13 @@ from memplan.extensions.files.convert.options import TFLITE, ConvertOptions
 from memplan.extensions.files.convert.source import warnings_of
 from memplan.extensions.models.tflite.arena import compared
 from memplan.extensions.models.tflite.interpreter import LIMIT_S, refusal
+from memplan.extensions.models.tflite.model import read_model as read_tflite
 from memplan.extensions.models.tflite.tflm_tail import arena_of, on_host, write_c_model
 from memplan.extensions.networks.models.model_graph import read_model_graph
 from memplan.extensions.networks.models.sequence import write_reordered
 from memplan.extensions.networks.order.placement import order_and_place
 from memplan.extensions.networks.order.search.regions import permuted
-from memplan.planner.errors import InputError
+from memplan.planner.errors import InputError, OptionError, shown
 from memplan.planner.foreign.arena import ModelArena
 from memplan.planner.foreign.layout import lay_out
 from memplan.planner.foreign.reading import read_model
@@ -127,6 +128,11 @@ class FormSearch:
 
 def deployed(file: bytes, options: ConvertOptions, running: Control) -> Converted:
     """Return a model in its best form for TFLite Micro, compared with the original by execution if installed."""
+    given = read_tflite(file)
+    names = {operator.name for graph in given.subgraphs for operator in graph.operators}
+    if alone := next((name for name in options.scratch if name not in names), None):
+        rule = "must be of all operators of a name where the model may be written in another form"
+        raise OptionError.of("scratch", f"{rule}, got {shown(alone)}")
     search = FormSearch(file, options, running)
     best, given = search.run(), search.given
     limit_s = min(LIMIT_S, running.left_s / 2)

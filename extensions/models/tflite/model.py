@@ -138,7 +138,8 @@ class Model:
     """A model: its subgraphs, the first of which is run, and its metadata by name.
 
     `input_names` are the names of inputs in the first signature, by tensor. `scratch` is what somebody says that
-    kernels require, in bytes, by the names of operators or of their outputs; `target` is what the runtime is built for.
+    kernels require, in bytes, by the names of operators; or of one operator, by an output of it or by its number in the
+    first subgraph. `target` is what the runtime is built for.
     """
 
     subgraphs: tuple[Subgraph, ...]
@@ -148,19 +149,25 @@ class Model:
     scratch: Mapping[str, int] = field(default_factory=dict)
     target: Target = HOST
 
-    def said_scratch(self, graph: Subgraph, operator: Operator) -> int | None:
-        """Return the bytes that somebody says a kernel requires: by an output of the operator, or by its name."""
-        names = (*(graph.tensors[k].id for k in operator.outputs), operator.name)
-        return next((self.scratch[name] for name in names if name in self.scratch), None)
-
-    def says_scratch(self, graph: Subgraph, operator: Operator) -> bool:
-        """Return True if somebody says what a kernel requires."""
-        return self.said_scratch(graph, operator) is not None
-
     @cached_property
     def tensors(self) -> tuple[TfliteTensor, ...]:
         """The tensors of all subgraphs, in the order of TFLite Micro's offline plan."""
         return tuple(tensor for subgraph in self.subgraphs for tensor in subgraph.tensors)
+
+    def scratch_said(self, subgraph: int, operator: int) -> int | None:
+        """Return what somebody says that an operator's kernel requires, of it alone or by its name; None: nothing."""
+        graph = self.subgraphs[subgraph]
+        row = graph.operators[operator]
+        outputs = (graph.tensors[k].id for k in row.outputs if k >= 0)
+        names = (*([str(operator)] if subgraph == 0 else []), *outputs, row.name)
+        return next((self.scratch[name] for name in names if name in self.scratch), None)
+
+    @cached_property
+    def scratch_names(self) -> frozenset[str]:
+        """The names by which scratch can be said: operators, their outputs, and their numbers in the first subgraph."""
+        names = {operator.name for graph in self.subgraphs for operator in graph.operators}
+        names |= {g.tensors[k].id for g in self.subgraphs for row in g.operators for k in row.outputs if k >= 0}
+        return frozenset(names | {str(k) for k in range(len(self.subgraphs[0].operators))})
 
     @cached_property
     def offline_offsets(self) -> tuple[int, ...] | None:

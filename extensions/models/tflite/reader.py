@@ -46,12 +46,11 @@ def read(data: bytes, options: ModelOptions) -> Imported:
     model = told(read_model(data), options)
     if options.dims:
         model = with_sizes(model, options.sizes)
-    operators = [(graph, operator) for graph in model.subgraphs for operator in graph.operators]
-    names = {operator.name for _, operator in operators}
-    outputs = {graph.tensors[k].id for graph, operator in operators for k in operator.outputs}
-    if other := next((name for name in options.scratch if name not in names and name not in outputs), None):
+    names = {operator.name for graph in model.subgraphs for operator in graph.operators}
+    if other := next((name for name in options.scratch if name not in model.scratch_names), None):
         some = ", ".join(sorted(names)[:MAX_LISTED]) or "none"
-        raise OptionError(f"scratch: must be of operators of the model ({some}), or of outputs, got {shown(other)}")
+        one = "; of one operator, by its output or number"
+        raise OptionError(f"scratch: must be of operators of the model ({some}{one}), got {shown(other)}")
     program = _Program(model, options)
     program.run()
     own_peak, own_offsets = program.offline_plan()
@@ -174,7 +173,7 @@ class _Program:
     def _scratch_of(self, index: int, k: int, operator: Operator) -> list[str]:
         """Declare the scratch buffers of an operator's kernel, and return their names."""
         # Other sizes than the file's are of runtimes with memory to allocate, whose kernels are not TFLite Micro's.
-        is_known = not self.options.dims or self.model.says_scratch(self.model.subgraphs[index], operator)
+        is_known = not self.options.dims or self.model.scratch_said(index, k) is not None
         rows = scratch_of(self.model, index, k) if is_known else None
         if rows and operator.subgraphs:
             raise OptionError(f"scratch: must be of operators that run no subgraphs, got {shown(operator.name)}")

@@ -122,7 +122,7 @@ def scratch_of_model(model: Model) -> tuple[tuple[Scratch, ...], tuple[str, ...]
         for k, operator in enumerate(graph.operators):
             buffers = scratch_of(model, i, k)
             is_missing = not (
-                operator.is_custom or is_known(operator, model.target) or model.says_scratch(graph, operator)
+                operator.is_custom or is_known(operator, model.target) or model.scratch_said(i, k) is not None
             )
             if is_missing:
                 unknown.append(f"{operator.name} (of which TFLite Micro has no kernel)")
@@ -239,17 +239,18 @@ def _planned(requests: Sequence[_Request]) -> dict[int, int]:
 def scratch_of(model: Model, subgraph: int, operator: int) -> tuple[Scratch, ...] | None:
     """Return the scratch buffers of an operator's kernel; None if unknown.
 
-    The kernel is the reference kernel where nobody says by the operator's name what another one requires.
+    The kernel is the reference kernel where nobody says what another one requires.
     """
-    sizes = _sizes_of(model, model.subgraphs[subgraph], operator)
+    sizes = _sizes_of(model, subgraph, operator)
     rows = enumerate(sizes or ())
     return None if sizes is None else tuple(Scratch(subgraph, operator, j, size) for j, size in rows if size > 0)
 
 
-def _sizes_of(model: Model, graph: Subgraph, index: int) -> tuple[int, ...] | None:
+def _sizes_of(model: Model, subgraph: int, index: int) -> tuple[int, ...] | None:
+    graph = model.subgraphs[subgraph]
     operator = graph.operators[index]
-    if (given := model.said_scratch(graph, operator)) is not None:
-        return (given,)
+    if (said := model.scratch_said(subgraph, index)) is not None:
+        return (said,)
     if is_of_vendor(graph, operator, model.target):
         return vendor_scratch(graph, operator, model.target)
     if operator.name in _WITHOUT:

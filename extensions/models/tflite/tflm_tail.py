@@ -49,15 +49,23 @@ def whole_arena(model: Model) -> ModelArena:
     """Return the arena of a model with its own plan."""
     head = arena_head(model, model.offline_offsets)
     space = space_of(model, head.size)
-    operators = [(graph, each) for graph in model.subgraphs for each in graph.operators]
-    strange = [
+    operators = [(i, k, each) for i, graph in enumerate(model.subgraphs) for k, each in enumerate(graph.operators)]
+    said = {each.path: each.name for i, k, each in operators if model.scratch_said(i, k) is not None}
+    strange = {
         each.name
-        for graph, each in operators
-        if each.is_custom and not is_known(each, model.target) and not model.says_scratch(graph, each)
-    ]
+        for _, _, each in operators
+        if each.is_custom and each.path not in said and not is_known(each, model.target)
+    }
     unknown = tuple(dict.fromkeys((*head.unknown, *sorted(strange))))
-    said = tuple(dict.fromkeys(each.name for graph, each in operators if model.says_scratch(graph, each)))
-    return ModelArena(head.size, space.tail, _rounded(space.least), unknown, space.temporary, model.target.text, said)
+    return ModelArena(
+        head.size,
+        space.tail,
+        _rounded(space.least),
+        unknown,
+        space.temporary,
+        model.target.text,
+        tuple(dict.fromkeys(said.values())),
+    )
 
 
 def space_of(model: Model, head: int) -> Space:

@@ -14,8 +14,8 @@ from memplan.extensions.networks.order.reordering import reorder
 from memplan.files import named
 from memplan.planner.errors import OptionError
 from memplan.planner.formats.memplan_json import write_problem
-from memplan.planner.model.sizes import with_capacities
 from memplan.questions.question import Control
+from memplan.questions.reading.adapting import adapted
 
 PARTS = ("order.json", "problem.json")
 """The files beside the plan: the order, the reordered program, and the problem in that order."""
@@ -25,9 +25,9 @@ _SHARE = 0.6
 
 def check(given: Mapping[str, Any]) -> None:
     """Raise OptionError for options that cannot be combined with reordering."""
-    for name in ("server", "inclusive", "keep"):
-        if given[name] is not None:
-            raise OptionError(f"{name}: must not be given with order best, got {given[name]}")
+    for name in ("server", "inclusive", "keep", "weights", "copies", "in_place", "spare"):
+        if given[name] is not None and (name != "in_place" or given[name]):
+            raise OptionError.of(name, f"must not be given with order best, got {given[name]}")
     if len(given["order"]) > 1:
         raise OptionError(f"order: best must be given alone, got {', '.join(given['order'])}")
 
@@ -40,10 +40,13 @@ def reordered(call: Call, control: Control) -> Mapping[str, Any]:
     reader.warnings += model.warnings
     placed = model.answer.placed
     assert placed is not None, "an order with a problem has a plan, though it may be without placements"
-    problem = with_capacities(placed.problem, reader.options.capacity)
+    problem = adapted(placed.problem, None, reader.options)
     for folder in (path for path in call.outputs if suffix_of(path) == FOLDER):
         for name, content in zip(PARTS, (to_json(model.facts()) + b"\n", write_problem(problem)), strict=True):
             write(str(Path(folder, name)), content)
     if not call.flags["quiet"]:
         call.say(*warnings(model.warnings), "".join(model.lines()))
-    return {"problem": problem} if placed.plan.peak is None else {"problem": problem, "start": placed.plan}
+    is_changed = bool(reader.options.pin or reader.options.reserve)
+    return (
+        {"problem": problem} if placed.plan.peak is None or is_changed else {"problem": problem, "start": placed.plan}
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
-from itertools import accumulate
+from itertools import accumulate, combinations, islice, product
 from typing import Any, get_args
 
 from memplan.extensions.networks.lifetimes.expansion import expand
@@ -28,7 +28,7 @@ from memplan.extensions.networks.lifetimes.lifetimes import (
     is_planned,
     lifetimes,
 )
-from memplan.extensions.networks.lifetimes.timeline import NOWHERE, ProgramTimeline
+from memplan.extensions.networks.lifetimes.timeline import NOWHERE, BranchChoice, ProgramTimeline
 from memplan.extensions.networks.lifetimes.uses import WRITING_IN_PART, first_access
 from memplan.extensions.networks.operations.operations import Operations
 from memplan.planner.errors import OperationsError, TimeOverError, counted, shown
@@ -37,6 +37,8 @@ from memplan.planner.model.problem import Problem
 
 _LARGE = 10_000
 """The number of buffers from which an analysis takes long."""
+_MOST_PAIRS = 10_000
+"""The most pairs of buffers of exclusive branches that may share bytes."""
 
 
 def analyse(
@@ -97,6 +99,7 @@ def _problem(
     operations: Operations, timeline: ProgramTimeline, alive: Iterable[PlannedVariable], way: ReadingKind
 ) -> Problem:
     rows: list[dict[str, Any]] = []
+    alive = list(alive)
     for span in alive:
         intervals = span.by[way].intervals
         for i in timeline.families[span.variable]:
@@ -115,9 +118,46 @@ def _problem(
     for name, count in Counter(row["id"] for row in rows).items():
         if count > 1:
             raise OperationsError(f"{name}: must be the name of one buffer only, with the path of its call before it")
-    return Problem.model_validate(
-        {"name": operations.name, "buffers": rows, "pools": operations.pools, "objective": operations.objective}
+    fields = {"name": operations.name, "buffers": rows, "pools": operations.pools, "objective": operations.objective}
+    if pairs := [*_of_exclusive_branches(timeline, alive, way)]:
+        fields["may_share"] = pairs
+    return Problem.model_validate(fields)
+
+
+def _of_exclusive_branches(
+    timeline: ProgramTimeline, alive: Iterable[PlannedVariable], way: ReadingKind
+) -> Iterator[tuple[str, str]]:
+    """Yield the pairs of buffers that are alive together and of which no execution has written both.
+
+    These are written in different branches of one choice that runs once, and read behind it.
+    """
+    if way[0] != "usage":
+        return
+    written: defaultdict[BranchChoice, defaultdict[int, list[PlannedVariable]]] = defaultdict(lambda: defaultdict(list))
+    for span in alive:
+        row = timeline.variables[span.variable]
+        is_alone = row.role == "temporary" and not row.is_persistent and len(timeline.families[span.variable]) == 1
+        if is_alone and (place := _only_branch(timeline, span)) is not None:
+            written[place[0]][place[1]].append(span)
+    pairs = (
+        (timeline.variables[a.variable].id, timeline.variables[b.variable].id)
+        for branches in written.values()
+        for some, others in combinations(branches.values(), 2)
+        for a, b in product(some, others)
+        if any(s < end and start < e for s, e in a.by[way].intervals for start, end in b.by[way].intervals)
     )
+    yield from islice(pairs, _MOST_PAIRS)
+
+
+def _only_branch(timeline: ProgramTimeline, span: PlannedVariable) -> tuple[BranchChoice, int] | None:
+    """Return the choice of the whole program in one branch of which all that writes a variable is; None without."""
+    stretches = [use.stretch for use in span.uses if use.action not in ("read", "hold") and not use.is_about_scope]
+    choices = (part for part in timeline.whole.parts if isinstance(part, BranchChoice))
+    for choice in choices if stretches else ():
+        for k, branch in enumerate(choice.branches):
+            if all(branch.first <= stretch < branch.after for stretch in stretches):
+                return choice, k
+    return None
 
 
 def _load(timeline: ProgramTimeline, alive: Iterable[PlannedVariable], way: ReadingKind) -> list[int]:

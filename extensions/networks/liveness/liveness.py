@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from math import lcm
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from pydantic import Field
 
@@ -185,17 +185,18 @@ def liveness(
     running = control.begun(options)
     analysis = analyse(operations, options.reading, lambda: running.is_over)
     answer = LivenessAnswer.model_construct(**{name: getattr(analysis, name) for name in Analysis.model_fields})
-    if running.note is not None and (options.compare or plan is not None):
-        running.note(answer)
-    peaks = compare_readings(operations, options.reading, running) if options.compare else None
-    clobbered = None if plan is None else shadow(operations, plan)
-    return answer.model_copy(
-        update={
-            "peaks": peaks,
-            "storages": None if options.match_range is None else plan_storages(operations, options.match_range),
-            "shadow": None if clobbered is None else Shadow(intact=not clobbered, clobbered=clobbered),
-        }
-    )
+    parts: dict[str, Callable[[], Any]] = {}
+    if plan is not None:
+        parts["shadow"] = lambda: Shadow(intact=not (found := shadow(operations, plan)), clobbered=found)
+    if options.compare:
+        parts["peaks"] = lambda: compare_readings(operations, options.reading, running)
+    if (match_range := options.match_range) is not None:
+        parts["storages"] = lambda: plan_storages(operations, match_range)
+    for name, part in parts.items():
+        if running.note is not None:
+            running.note(answer)
+        answer = answer.model_copy(update={name: part()})
+    return answer
 
 
 def lines(found: LivenessAnswer) -> Iterator[str]:

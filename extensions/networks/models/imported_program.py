@@ -12,6 +12,7 @@ from memplan.extensions.networks.lifetimes.weights import weights_of
 from memplan.extensions.networks.models.program_names import program_names
 from memplan.extensions.networks.operations.graph_facts import ProgramFacts
 from memplan.extensions.networks.operations.operations import Operations, operations_from
+from memplan.extensions.networks.operations.program_graph import facts_of_names
 from memplan.planner.foreign.imported import Imported
 from memplan.planner.foreign.program_names import ProgramNames
 from memplan.planner.model.problem import Problem
@@ -61,5 +62,8 @@ def read_operations(value: object) -> ImportedProgram:
     """Return operations that have been parsed, and their problem; raises OperationsError."""
     operations = operations_from(value)
     return ImportedProgram(
-        partial(problem_of, operations), warnings=read_before_written(operations), operations=operations
+        partial(problem_of, operations),
+        warnings=read_before_written(operations),
+        operations=operations,
+        facts=facts_of_names(operations),
     )

@@ -8,13 +8,13 @@ from dataclasses import dataclass, field, replace
 from memplan.extensions.networks.models.imported_program import ImportedProgram
 from memplan.extensions.networks.operations.graph import OperationGraph, graph_from
 from memplan.extensions.networks.operations.operations import operations_from
-from memplan.extensions.networks.operations.program_graph import ProgramGraph, program_graph
+from memplan.extensions.networks.operations.program_graph import ProgramGraph, facts_of_names, program_graph
 from memplan.planner import formats
 from memplan.planner.errors import FormatError, OperationsError
 from memplan.planner.extensions import imported
 from memplan.planner.foreign.imported import Imported, stranger_bytes
 from memplan.planner.foreign.model_options import ModelOptions
-from memplan.planner.foreign.reading import detect, read_model
+from memplan.planner.foreign.reading import detect, read_model, refuse_of_others
 from memplan.planner.formats.memplan_json import parse, refuse_unless_graph
 from memplan.planner.systems import file_readers
 
@@ -37,6 +37,7 @@ def read_model_graph(data: bytes, name: str | None = None, options: ModelOptions
     options = options or ModelOptions()
     if (format_name := detect(data, name)) is not None:
         where = file_readers()[format_name].program
+        refuse_of_others(format_name, options)
         with stranger_bytes():
             model = read_model(data, name, options) if where is None else imported(where)(data, options)
         return replace(graph_of_imported(model), data=data)
@@ -51,7 +52,7 @@ def read_model_graph(data: bytes, name: str | None = None, options: ModelOptions
     operations = operations_from(value)
     if operations.order != "tentative":
         raise OperationsError(f"order: must be tentative where another one is asked for, got {operations.order}")
-    drawn = program_graph(operations)
+    drawn = program_graph(operations, facts_of_names(operations))
     return ModelGraph(drawn.graph, drawn)
 
 

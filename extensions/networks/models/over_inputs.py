@@ -40,7 +40,7 @@ def problem_in_place(model: ImportedProgram, spared: Collection[str]) -> Problem
     for name in kept:
         if "end" in (row := rows[entry + name]):
             row["end"] = max(end for end in ends if end is not None)
-    ruled = {str(name) for pair in problem.conflicts for name in pair}
+    ruled = {str(name) for pair in (*problem.conflicts, *problem.may_share) for name in pair}
     root = {name: name for name in rows}
     # In the order of operations, so that a chain of outputs lies in the first input.
     for output, tensor in over.items():

@@ -12,10 +12,24 @@ from dataclasses import dataclass
 
 from memplan.extensions.networks.operations.graph import OperationGraph
 from memplan.extensions.networks.operations.graph_draft import DrawnProgram, GraphDraft
-from memplan.extensions.networks.operations.graph_facts import ProgramFacts
+from memplan.extensions.networks.operations.graph_facts import (
+    OVERWRITING,
+    UPDATING,
+    OperationFacts,
+    ProgramFacts,
+    TensorFacts,
+)
 from memplan.extensions.networks.operations.operations import Operations
 from memplan.extensions.networks.operations.order_check import peak_of
-from memplan.extensions.networks.operations.statements import Alloc, Branches, Free, Operation, Repetition, Statement
+from memplan.extensions.networks.operations.statements import (
+    Alloc,
+    Branches,
+    Free,
+    Operation,
+    Repetition,
+    Statement,
+    every_statement,
+)
 
 
 @dataclass(frozen=True)
@@ -64,6 +78,21 @@ def program_graph(operations: Operations, facts: ProgramFacts | None = None) -> 
     graph = draft.graph(operations.name, program.uses.state_of_calls())
     statements = tuple(tuple(int(where[0]) for where, _ in group if where) for group in groups)
     return ProgramGraph(graph, operations, statements, tuple(draft.number))
+
+
+def facts_of_names(operations: Operations) -> ProgramFacts:
+    """Return the facts that a program in JSON states: names and types of buffers, and which operations may overwrite.
+
+    An operation is of a kind whose output may overwrite an input if its name says so, as `relu` or `add`.
+    """
+    entry, kinds = operations.functions[operations.entry], OVERWRITING | UPDATING
+    tensors = {row.id: TensorFacts(name=row.id, shape=row.shape, dtype=row.dtype) for row in entry.buffers}
+    named = {
+        where: OperationFacts(name=statement.op, kind=statement.op.lower())
+        for where, statement in every_statement(entry.body, ())
+        if isinstance(statement, Operation) and not statement.body and statement.op.lower() in kinds
+    }
+    return ProgramFacts(tensors, named)
 
 
 def without_scopes(operations: Operations) -> Operations:

@@ -133,3 +133,19 @@ def test_heaps_not_found_in_time_are_reported_as_open(monkeypatch: pytest.Monkey
     problem, size = drawn(1)
     with pytest.raises(TimeOverError, match=r"time_limit_s: must be enough for heaps, got as far as \d+ of them"):
         in_heaps(problem, size, 1)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_few_buffers_take_the_fewest_bytes_over_all_ways_to_deal_them_out(seed: int) -> None:
+    problem, size = drawn(seed)
+    found = in_heaps(problem, size, 20)
+    assert found.heaps is not None
+    rows = {str(row.id): row for row in problem.buffers}
+    lives = {name: (row.start or 0, row.end or 0) for name, row in rows.items()}
+    meeting = (p for p in combinations(rows, 2) if max(lives[n][0] for n in p) < min(lives[n][1] for n in p))
+    pairs, best = {frozenset(pair) for pair in meeting}, 10**9
+    for dealt in product(range(found.heaps.least), repeat=len(rows)):
+        parts = [{n: rows[n].size for n, h in zip(rows, dealt, strict=True) if h == k} for k in set(dealt)]
+        used = [least_peak(part, pairs) for part in parts]
+        best = min(best, sum(used)) if max(used) <= size else best
+    assert (found.status, found.peak, found.lower_bound) == ("optimal", best, best)

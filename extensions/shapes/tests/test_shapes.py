@@ -179,3 +179,14 @@ def test_a_pin_above_no_bytes_is_within_no_ratio_of_the_bound() -> None:
     problem = SymbolicProblem.model_validate({"symbols": {"n": {"min": 0, "max": 3}}, "alignment": 2, "buffers": rows})
     found = shapes(problem)
     assert (found.status, found.proof.ratio, found.proof.worst) == ("feasible", None, {"n": 0})
+
+
+def test_an_order_that_no_live_set_bounds_is_not_claimed_to_be_at_the_bound() -> None:
+    sizes = {"s": "n", "p": "n", "q": "n", "v": "1"}
+    lives = {"s": (0, 4), "p": (3, 6), "q": (5, 6), "v": (1, 2)}
+    rows = [{"id": k, "size": sizes[k], "start": lives[k][0], "end": lives[k][1]} for k in sizes]
+    rows[3] |= {"alias_of": "q", "alias_offset": 0}
+    data = {"symbols": {"n": {"min": 1, "max": 8}}, "buffers": rows}
+    found = shapes(SymbolicProblem.model_validate(data))
+    assert found.status == "feasible"
+    assert found.proof.worst_ratio == pytest.approx(1.5)

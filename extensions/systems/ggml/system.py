@@ -22,6 +22,7 @@ SYSTEM = System(
             is_ggml,
             "memplan.extensions.systems.ggml.reader",
             has_symbols=True,
+            options=frozenset({"views"}),
             planner="reference:ggml-allocator",
         ),
     ),

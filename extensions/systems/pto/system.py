@@ -15,5 +15,9 @@ SYSTEM = System(
     title="PTO",
     files=".pto kernels as PTOAS prints them, with addresses or without",
     writers={"pto": "memplan.extensions.systems.pto.writer:write_addresses"},
-    readers=(FileReader("pto", is_pto, "memplan.extensions.systems.pto.reader", suffixes=(".pto",)),),
+    readers=(
+        FileReader(
+            "pto", is_pto, "memplan.extensions.systems.pto.reader", suffixes=(".pto",), options=frozenset({"views"})
+        ),
+    ),
 )

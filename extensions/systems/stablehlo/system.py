@@ -17,5 +17,13 @@ SYSTEM = System(
     name="stablehlo",
     title="StableHLO",
     files=".mlir",
-    readers=(FileReader("stablehlo", is_stablehlo, "memplan.extensions.systems.stablehlo.reader", has_symbols=True),),
+    readers=(
+        FileReader(
+            "stablehlo",
+            is_stablehlo,
+            "memplan.extensions.systems.stablehlo.reader",
+            has_symbols=True,
+            options=frozenset({"views"}),
+        ),
+    ),
 )

@@ -14,5 +14,13 @@ SYSTEM = System(
     name="tilelang",
     title="TileLang",
     files=".tir of kernels for Ascend, with addresses",
-    readers=(FileReader("tilelang", is_tilelang, "memplan.extensions.systems.tilelang.reader", suffixes=(".tir",)),),
+    readers=(
+        FileReader(
+            "tilelang",
+            is_tilelang,
+            "memplan.extensions.systems.tilelang.reader",
+            suffixes=(".tir",),
+            options=frozenset({"views"}),
+        ),
+    ),
 )

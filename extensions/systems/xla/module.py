@@ -17,7 +17,7 @@ from memplan.extensions.readers.vocabulary import HLO_KINDS, kind_of, types_by_n
 from memplan.extensions.systems.protobuf import ProtobufMessage
 from memplan.extensions.systems.xla.system import is_xla_text
 from memplan.planner.errors import FormatError, OperationsError, shown
-from memplan.planner.foreign.imported import Imported, element_count, sized
+from memplan.planner.foreign.imported import Imported, element_count, refuse_dims, sized
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.model.rows import MAX_BYTES
 
@@ -36,6 +36,7 @@ Values = tuple[str, ...]
 
 def read_module(data: bytes, options: ModelOptions) -> Imported:
     """Read the entry computation of an HloProto; raises FormatError, and OperationsError for text, which has none."""
+    refuse_dims(options, "XLA's modules")
     if is_xla_text(data):
         raise OperationsError("model: must have operations, not lifetimes only")
     module = ProtobufMessage.root(data, "hlo_proto").message(_MODULE, "hlo_module")

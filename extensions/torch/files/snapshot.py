@@ -211,9 +211,17 @@ def _last_state(
         for block in _list(row, "blocks"):
             event = _event({"addr": block.get("address", address), **block, "stream": segment.stream}, f"{path}.blocks")
             if str(block.get("state")).startswith("active"):
-                live[event["addr"]] = _storage(event)
+                live[event["addr"]] = _storage({**event, "size": _requested(block, event["size"], f"{path}.blocks")})
             address = event["addr"] + event["size"]
     return held, live
+
+
+def _requested(block: Mapping[str, Any], size: int, path: str) -> int:
+    """Return the bytes that were requested of a block, as events have them; all of it where the file does not say."""
+    requested = _number({"requested_size": size, **block}, "requested_size", path)
+    if requested > size:
+        raise FormatError(f"{path}.requested_size: must be at most the size of its block ({size}), got {requested}")
+    return requested or size
 
 
 def _segment(row: Any, address: str, size: str, path: str) -> Segment:

@@ -42,8 +42,21 @@ SYSTEM = System(
     title="TVM",
     files=".graph, .relax",
     readers=(
-        FileReader("tvm", is_tvm_graph, "memplan.extensions.tvm.files.reader", suffixes=(".graph",)),
-        FileReader("relax", is_relax, "memplan.extensions.tvm.files.relax", suffixes=(".relax",), has_symbols=True),
+        FileReader(
+            "tvm",
+            is_tvm_graph,
+            "memplan.extensions.tvm.files.reader",
+            suffixes=(".graph",),
+            options=frozenset({"views"}),
+        ),
+        FileReader(
+            "relax",
+            is_relax,
+            "memplan.extensions.tvm.files.relax",
+            suffixes=(".relax",),
+            has_symbols=True,
+            options=frozenset({"views"}),
+        ),
     ),
     planners=(
         *_usmp(

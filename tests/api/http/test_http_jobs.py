@@ -220,7 +220,7 @@ def test_jobs_are_found_by_their_problem(server: Running) -> None:
 def test_an_option_of_a_job_that_is_given_twice_is_refused(server: Running) -> None:
     body = {"problem": PROBLEM_EXAMPLE, "priority": 1}
     answer = server.client.post("/v1/jobs", json=body, params={"priority": 2})
-    assert answer.json()["detail"] == "priority: must come in the body or in the query, got both"
+    assert answer.json()["detail"] == "priority: must be given once, got it in the body and in the query"
     answer = server.client.post("/v1/jobs", json=PROBLEM_EXAMPLE, params=[("priority", "1"), ("priority", "2")])
     assert answer.json()["detail"] == "priority: must be given once"
 

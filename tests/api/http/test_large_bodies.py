@@ -84,8 +84,17 @@ def test_a_body_that_this_process_parses_counts_with_what_it_becomes(server: Run
 
 def test_a_large_problem_is_planned_by_a_child_and_its_plan_is_known(server: Running) -> None:
     assert len(BODY) > LARGE
-    plan = sent(server, "/v1/plan?time_limit_s=100", BODY).json()
-    assert plan["status"] in ("optimal", "feasible")
+    made = 'memplan_plans_total{status="optimal"} '
+    before = server.client.get("/metrics").text.partition(made)[2].partition("\n")[0] or "0"
+    first = sent(server, "/v1/plan?time_limit_s=100", BODY)
+    plan = first.json()
+    assert (plan["status"], first.headers["x-memplan-cache"]) == ("optimal", "miss")
+    assert f"{made}{float(before) + 1}" in server.client.get("/metrics").text
+    # A child proves again what it is told of, so a later plan starts from the known one.
+    started = 'memplan_cache_lookups_total{result="started_from"} '
+    assert started not in server.client.get("/metrics").text
+    assert sent(server, "/v1/plan?time_limit_s=100", BODY).json()["status"] == "optimal"
+    assert f"{started}1.0" in server.client.get("/metrics").text
     assert len(plan["placements"]) == 200
     known = server.client.get(f"/v1/plans/{plan['problem_hash']}").json()
     assert known["peak"] <= plan["peak"]

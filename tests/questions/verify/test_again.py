@@ -90,3 +90,16 @@ def test_a_search_that_a_clock_or_a_caller_ended_says_so() -> None:
     stopped = solve(problem, deterministic=True, control=Control(cancelled=cancelled))
     assert (stopped.reproducible, stopped.disturbed_by) == (False, "cancelled")
     assert (solve(problem, accept="fit").reproducible, verifier.verify(problem, late)) == (None, ())
+
+
+def test_a_search_that_was_ended_compares_with_nothing() -> None:
+    cancelled = threading.Event()
+    cancelled.set()
+    options = VerifyOptions(again=True)
+    for made_so in (made(), solve(PROBLEM)):
+        found = verify(PROBLEM, made_so, options=options, control=Control(cancelled=cancelled))
+        assert (found.valid, found.again, found.not_done) == (True, None, ("again",))
+    hard = read_problem((FOLDER / "minimalloc" / "J.1048576.csv").read_bytes(), "J.csv")
+    plan = solve(hard, time_limit_s=0.05).model_copy(update={"options": {"deterministic": True}})
+    late = verify(hard, plan, options=options, control=Control(Deadline.after(0.05)))
+    assert (late.valid, late.again, late.not_done) == (True, None, ("again",))

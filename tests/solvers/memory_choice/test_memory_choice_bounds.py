@@ -135,11 +135,15 @@ def test_with_too_few_ways_the_bound_still_holds_and_what_is_found_still_fits(se
 @pytest.mark.parametrize("seed", seeds(16))
 def test_partial_choices_whose_items_take_up_nothing_any_more_bound_the_cost(seed: int) -> None:
     knapsack, limit = random_choice_problem(seed)
-    expected = least(knapsack, limit)
+    rng = np.random.default_rng(seed)
+    items = rng.permutation(knapsack.n_items)[: 2 + seed % 2].tolist()
+    nogoods = (NoGood(seed % len(limit), frozenset(items), ROOMY),) if seed % 4 > 1 else ()
+    expected = least(knapsack, limit, nogoods)
     measured = limit if seed % 2 else limit[:0]
     top = int(knapsack.price.max(axis=0, initial=0).sum())
     multipliers = for_cost(knapsack, measured, limit, top, 100, NOT_SET)
-    bounds = [least_cost(knapsack, limit, multipliers, top, widest, NOT_SET).bound for widest in (1, 2, 5, 10_000)]
+    widths = (1, 2, 5, 10_000)
+    bounds = [least_cost(knapsack, limit, multipliers, nogoods, top, widest, NOT_SET).bound for widest in widths]
     if expected is None:
         assert bounds[-1] > top
         return

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from memplan.solvers.processes.child import ChildProcess
+from memplan.solvers.processes.child import ChildProcess, memory_in_use
 from memplan.solvers.processes.threads import processors
 from tests.support.answering import ARRAYS
 
@@ -103,3 +103,25 @@ def test_the_quota_of_a_container_is_the_most(tmp_path: Path, files: dict[str, s
         (tmp_path / name).write_text(text + "\n")
     there = len(os.sched_getaffinity(0))
     assert processors(tmp_path) == (there if most is None else min(there, most))
+
+
+_HOLDS = "held = bytearray(80_000_000); print(flush=True); input()"
+_FORKS = """
+import os, time
+held = bytearray(80_000_000)
+fork = os.fork() or time.sleep(600)
+print(flush=True)
+input()
+os.kill(fork, 9)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems do not list the children of a process")
+@pytest.mark.parametrize("program", [_HOLDS, _FORKS])
+def test_a_process_has_the_memory_of_the_programs_that_it_started_and_not_that_of_forks_twice(program: str) -> None:
+    before, command = memory_in_use(os.getpid()), [sys.executable, "-c", program]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+        assert child.stdout is not None
+        child.stdout.readline()
+        assert 80e6 < memory_in_use(os.getpid()) - before < 150e6
+        child.communicate(b"\n")

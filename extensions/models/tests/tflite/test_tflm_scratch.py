@@ -195,3 +195,19 @@ def test_a_transposed_convolution_needs_what_its_kernel_sums_up_in_every_questio
     least = arena_of(data).least
     assert run_here(data, least).outputs is not None
     assert run_here(data, least - 64).fails
+
+
+def test_scratch_is_of_one_operator_by_its_output_or_number_before_that_of_its_name() -> None:
+    rows = [operator("NEG", [0], [1]), operator("NEG", [1], [2])]
+    data = model(subgraph([tensor(name, (64,), INT8) for name in "xab"], [0], [2], rows))
+
+    def sizes(**said: int) -> list[int]:
+        rows = read_model(data, options=ModelOptions(scratch=said)).problem.buffers
+        return [row.size for row in rows if "#scratch" in str(row.id)]
+
+    assert sizes() == []
+    assert sizes(NEG=64) == [64, 64]
+    assert sizes(a=128) == [128]
+    assert sizes(**{"1": 256, "NEG": 64}) == [64, 256]
+    with pytest.raises(OptionError, match=r"of one operator, by its output or number\), got \"2\""):
+        sizes(**{"2": 4})

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import re
-import statistics
 import textwrap
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -254,22 +252,3 @@ def test_a_graph_from_before_it_is_compiled_is_named(attrs: str) -> None:
     ) as caught:
         read_model(graph.encode())
     assert "compile it with TVM" in str(caught.value.__notes__ if hasattr(caught.value, "__notes__") else caught.value)
-
-
-def test_the_summary_on_the_page_follows_from_the_rows_of_its_table() -> None:
-    page = (Path(__file__).parents[4] / "docs" / "tvm.md").read_text(encoding="utf-8")
-    cells = [
-        [cell.strip() for cell in line.strip("|").split("|")] for line in page.splitlines() if line.startswith("| ")
-    ]
-    rows = [
-        [int(cell.replace(",", "")) if cell.replace(",", "").isdigit() else None for cell in row]
-        for row in cells
-        if len(row) == 12 and row[1].isdigit()
-    ]
-    told = {row[0]: row[1:] for row in cells if len(row) == 5}
-    columns = {"`tvm.compile`": (2, 3), "fused": (5, 6), "whole storages": (5, 8), "with temporaries": (9, 10)}
-    for name, (before, after) in columns.items():
-        pairs = [(row[before], row[after]) for row in rows]
-        saved = [100 * (1 - ours / theirs) for theirs, ours in pairs if ours is not None and theirs]
-        best = [len(saved), sum(part > 0 for part in saved), statistics.median(saved), max(saved)]
-        assert told[name] == [f"{each:.1f} %" if k > 1 else str(each) for k, each in enumerate(best)]

@@ -1,0 +1,45 @@
+"""Buffers that are written in different branches of one choice: no execution has both, so that they may share bytes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from memplan.extensions.networks.lifetimes import problem_of
+from memplan.extensions.networks.lifetimes.shadow import shadow
+from memplan.extensions.networks.operations.operations import operations_from
+from memplan.solvers.portfolio.solve import solve
+
+
+def _writes(name: str) -> dict[str, Any]:
+    return {"op": "write", "outputs": [name]}
+
+
+def _reads(name: str) -> dict[str, Any]:
+    return {"op": "read", "inputs": [name], "outputs": ["r"]}
+
+
+CHOICE = {"inputs": ["c"], "branches": [[_writes("s")], [_writes("t")]]}
+READ = {"inputs": ["c"], "branches": [[_reads("s")], [_reads("t")]]}
+ALSO = {"inputs": ["c"], "branches": [[_writes("s")], [_writes("s"), _writes("t")]]}
+
+
+@pytest.mark.parametrize(
+    ("body", "peak"),
+    [
+        ([CHOICE, READ], 65),
+        ([CHOICE, CHOICE, READ], 129),
+        ([ALSO, READ], 129),
+        ([{"trips": 2, "loop": [CHOICE]}, READ], 129),
+        ([_writes("s"), CHOICE, READ], 129),
+    ],
+)
+def test_only_what_no_execution_writes_both_of_shares_bytes(body: list[Any], peak: int) -> None:
+    rows = [{"id": "c", "size": 1}, {"id": "s", "size": 64}, {"id": "t", "size": 64}, {"id": "r", "size": 1}]
+    function = {"params": ["c"], "results": ["r"], "buffers": rows, "body": body}
+    operations = operations_from({"functions": {"main": function}})
+    problem = problem_of(operations)
+    plan = solve(problem, time_limit_s=20)
+    assert (plan.status, plan.peak) == ("optimal", peak)
+    assert not [*shadow(operations, plan)]

@@ -1,0 +1,68 @@
+"""Pages of the site that differ from the documents in the tree: hooks of `mkdocs build`."""
+
+from __future__ import annotations
+
+import inspect
+import posixpath
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, get_type_hints
+
+import memplan
+
+if TYPE_CHECKING:
+    from mkdocs.config.defaults import MkDocsConfig
+    from mkdocs.structure.files import Files
+    from mkdocs.structure.pages import Page
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add the reference of Python's names, which is made of docstrings and in no folder."""
+    from mkdocs.structure.files import File
+
+    files.append(File.generated(config, "python.md", content=python_reference()))
+    return files
+
+
+def python_reference() -> str:
+    """Return the page of all public names: functions, values, errors, each with its docstring and its fields."""
+    parts = ["# Python", "> For people who call memplan from Python: every name of `memplan`, with its docstring."]
+    values = {name: getattr(memplan, name) for name in dir(memplan) if not name.startswith("_")}
+    for title, names in (
+        ("Functions", [name for name, value in values.items() if not isinstance(value, type)]),
+        ("Values", [name for name, value in values.items() if isinstance(value, type) and "Error" not in name]),
+        ("Errors", [name for name in values if name.endswith("Error")]),
+    ):
+        parts += [f"## {title}", *(part for name in names for part in _about(name, values[name]))]
+    return "\n\n".join(parts) + "\n"
+
+
+def _about(name: str, value: Any) -> Iterator[str]:
+    """Yield the heading of a name, how it is called, its docstring, and the fields of a model."""
+    yield f"### {name}"
+    fields = getattr(value, "model_fields", {})
+    if not fields and not issubclass(value if isinstance(value, type) else object, Exception):
+        called = re.sub(", (?=[*]{0,2}[a-z_]+[:,=)])", ",\n    ", f"{name}{inspect.signature(value)}")
+        yield f"```python\n{called}\n```"
+    text = re.sub(r":\n    (?=\w+: )", ":\n\n    ", inspect.getdoc(value) or "")
+    yield re.sub(r"^    (\w+): ", r"- `\1`: ", text, flags=re.MULTILINE)
+    if fields:
+        types = {field: _written(each) for field, each in get_type_hints(value).items() if field in fields}
+        rows = (f"| `{field}` | `{types[field]}` | {each.description or ''} |" for field, each in fields.items())
+        yield "\n".join(("| field | type | meaning |", "|---|---|---|", *(row.replace("\n", " ") for row in rows)))
+
+
+def _written(annotation: Any) -> str:
+    """Return a type as Python writes it, without its modules, for a cell of a table."""
+    return re.sub(r"\b(?:\w+\.)+(?=\w)", "", inspect.formatannotation(annotation)).replace("|", "\\|")
+
+
+def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Let links to files beside the folder of documents lead to the repository."""
+    folder = posixpath.dirname(page.file.src_uri)
+
+    def link(found: re.Match[str]) -> str:
+        target = posixpath.normpath(posixpath.join("docs", folder, found[1]))
+        return found[0] if target.startswith("docs/") else f"]({config.repo_url}/blob/main/{target})"
+
+    return re.sub(r"\]\((\.\./[^)\s]+)\)", link, markdown)

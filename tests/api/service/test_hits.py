@@ -1,0 +1,59 @@
+"""Answers from the cache beside the answers of the searches that made them, for eight callers at once."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import httpx
+import pytest
+
+from memplan.api.http.routes.questions import CACHE
+from memplan.planner.formats.memplan_json import write_problem
+from memplan.planner.model.problem import Problem
+from tests.support.depth import seeds
+from tests.support.meeting_kinds import problems
+from tests.support.server import Running, running
+
+_CALLERS, _EACH, _HITS = 8, 24, 2
+_OF_TIMES = {"wall_time_s"}
+
+pytestmark = pytest.mark.filterwarnings("ignore:buffer .* has no lifetime")
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Running]:
+    with running() as found:
+        yield found
+
+
+def told(answer: httpx.Response) -> dict[str, Any]:
+    """Return the fields of an answer, in their order, but for times."""
+    assert answer.status_code == 200, answer.text
+    return {name: value for name, value in json.loads(answer.content).items() if name not in _OF_TIMES}
+
+
+def asked(server: Running, problem: Problem) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Return the first answer about a problem, and the answers that the cache gave later."""
+    content = json.dumps({"problem": json.loads(write_problem(problem)), "options": {"time_limit_s": 5}})
+    answers = [
+        server.client.post("/v1/plan", content=content, headers={"content-type": "application/json"})
+        for _ in range(1 + _HITS)
+    ]
+    return told(answers[0]), [told(each) for each in answers[1:] if each.headers.get(CACHE) == "hit"]
+
+
+@pytest.mark.slow
+@pytest.mark.drawn
+@pytest.mark.parametrize("seed", seeds(1, first=89))
+def test_a_hit_is_the_answer_of_its_miss(seed: int, server: Running) -> None:
+    drawn = {name: problem for name, problem, _ in problems(seed, _EACH)}
+    with ThreadPoolExecutor(_CALLERS) as callers:
+        found = dict(zip(drawn, callers.map(lambda problem: asked(server, problem), drawn.values()), strict=True))
+    assert {name: hits for name, (miss, hits) in found.items() if any(hit != miss for hit in hits)} == {}
+    assert [*map(list, (hit for _, hits in found.values() for hit in hits))] == [
+        list(miss) for miss, hits in found.values() for _ in hits
+    ]
+    assert sum(len(hits) for _, hits in found.values()) > _EACH

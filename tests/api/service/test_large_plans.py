@@ -1,0 +1,98 @@
+"""Large plans that several callers ask for at one time: made once, for as long as one of them waits."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any, cast
+
+import pytest
+
+from memplan.api.metrics import LOOKUP, Metrics
+from memplan.api.options import Options
+from memplan.api.service.admission import AdmissionQueue
+from memplan.api.service.answering import WorkService
+from memplan.api.service.cache.plan_cache import PlanCache
+from memplan.api.store.job import WorkAnswer
+from memplan.api.workers.workers import Workers
+from memplan.planner.model.plan import Plan
+from memplan.solvers.search.control import Deadline
+from memplan.solvers.search.result import SolveResult
+
+SEARCHED = SolveResult(Plan(status="feasible"))
+
+
+class WaitingWorkers:
+    """Workers whose tasks end when they are let go, or cancelled."""
+
+    def __init__(self) -> None:
+        self.may_end, self.tasks, self.cancelled = asyncio.Event(), 0, 0
+
+    async def run(self, task: Any, cancelled: asyncio.Event, *_: Any, **__: Any) -> WorkAnswer:
+        self.tasks += 1
+        ends = [asyncio.ensure_future(event.wait()) for event in (self.may_end, cancelled)]
+        await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+        self.cancelled += cancelled.is_set()
+        for each in ends:
+            each.cancel()
+        return WorkAnswer(b"%d" % self.tasks, "feasible", searched=SEARCHED)
+
+
+def in_a_service(day: Callable[[WaitingWorkers, Callable[..., Awaitable[Any]]], Awaitable[None]]) -> Metrics:
+    """Run something with workers, and a function that asks for the plan of a body: its answer, and the lookup."""
+    metrics = Metrics()
+
+    async def run() -> None:
+        workers = WaitingWorkers()
+        service = WorkService(cast(Workers, workers), AdmissionQueue(2, 4), PlanCache(None), metrics)
+
+        async def ask(body: bytes, cancelled: asyncio.Event | None = None) -> tuple[bytes, str]:
+            deadline, over = Deadline.after(60.0), cancelled or asyncio.Event()
+            answer = await service.plan(("plan", "", body), "sha256:1", "json", Options(), deadline, over)
+            return answer.content, LOOKUP.get()
+
+        async with asyncio.timeout(60):
+            await day(workers, ask)
+
+    asyncio.run(run())
+    return metrics
+
+
+def counted(metrics: Metrics, name: str) -> float:
+    return float(metrics._registry.get_sample_value(name, {"status": "feasible"}) or 0)
+
+
+async def begun(count: Callable[[], int], most: int) -> None:
+    while count() < most:
+        await asyncio.sleep(0.001)
+
+
+def test_of_equal_large_plans_at_one_time_one_is_searched() -> None:
+    async def day(workers: WaitingWorkers, ask: Callable[..., Awaitable[Any]]) -> None:
+        calls = [asyncio.ensure_future(ask(body)) for body in (b"a", b"a", b"b", b"a")]
+        await begun(lambda: workers.tasks, 2)
+        workers.may_end.set()
+        answers = await asyncio.gather(*calls)
+        assert workers.tasks == 2
+        assert answers[0][0] == answers[1][0] == answers[3][0]
+        assert [lookup for _, lookup in answers] == ["miss", "hit", "miss", "hit"]
+        await ask(b"a")
+        assert workers.tasks == 3, "what is over is asked anew"
+
+    assert counted(in_a_service(day), "memplan_plans_total") == 3
+
+
+@pytest.mark.parametrize("leaving", [1, 2])
+def test_a_large_plan_goes_on_for_as_long_as_a_caller_waits(leaving: int) -> None:
+    async def day(workers: WaitingWorkers, ask: Callable[..., Awaitable[Any]]) -> None:
+        events = [asyncio.Event() for _ in range(2)]
+        calls = [asyncio.ensure_future(ask(b"a", event)) for event in events]
+        await begun(lambda: workers.tasks, 1)
+        for event in events[:leaving]:
+            event.set()
+        await asyncio.sleep(0.05)
+        assert workers.cancelled == (leaving == 2)
+        workers.may_end.set()
+        assert {content for content, _ in await asyncio.gather(*calls)} == {b"1"}
+
+    in_a_service(day)

@@ -1,0 +1,50 @@
+"""The documents build as a site: all links and anchors lead somewhere, and Python's names have their docstrings."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import memplan
+
+pytest.importorskip("mkdocs", reason="needs the extra docs")
+pytest.importorskip("material", reason="needs the extra docs")
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("site")
+    # A link or an anchor that leads nowhere is a warning, and strict builds fail of one.
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(folder)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return folder
+
+
+@pytest.mark.slow
+def test_every_document_is_a_page_without_scripts_and_fonts_of_other_hosts(site: Path) -> None:
+    documents = [page.stem for page in (ROOT / "docs").glob("*.md") if page.name != "README.md"]
+    assert [name for name in documents if not (site / name / "index.html").exists()] == []
+    start = (site / "index.html").read_text(encoding="utf-8")
+    assert 'src="http' not in start
+    assert "fonts.g" not in start
+
+
+@pytest.mark.slow
+def test_the_reference_of_python_has_every_public_name(site: Path) -> None:
+    page = (site / "python" / "index.html").read_text(encoding="utf-8")
+    missing = [name for name in memplan.__all__ if name[0] != "_" and f">{name}<a" not in page]
+    assert missing == []
+    assert "may_share</code></td>" in page
+
+
+@pytest.mark.slow
+def test_words_of_a_reader_are_found_by_search(site: Path) -> None:
+    entries = json.loads((site / "search" / "search_index.json").read_text(encoding="utf-8"))["docs"]
+    text = " ".join(entry["text"] for entry in entries)
+    assert [word for word in ("memplan_choose", "may_share", "--together", "dynamic batch") if word not in text] == []

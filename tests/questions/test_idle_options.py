@@ -1,0 +1,56 @@
+"""Options that say nothing alone: refused without what they go with, and taken with it, or where they are defaults."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import pytest
+
+import memplan
+from memplan.planner.errors import OptionError
+from memplan.planner.model.problem import Problem
+from memplan.questions import QUESTIONS
+from memplan.questions.question import Control
+
+_OTHERS = {"distance": 3, "least": "bytes", "most_changes": 1, "kinds": ("pool",), "with_plans": True}
+_OTHERS |= {"more": 64, "shrunk_to": 0.5, "tolerance": "2%"}
+
+
+def rows() -> Iterator[tuple[str, str]]:
+    """Yield each question with each option that needs another one."""
+    for name, question in QUESTIONS.items():
+        yield from ((name, option) for option in question.options.needs)
+
+
+@pytest.mark.parametrize(("name", "option"), [*rows()])
+def test_an_option_that_says_nothing_alone_is_refused_with_what_it_goes_with(name: str, option: str) -> None:
+    model = QUESTIONS[name].options
+    partners = model.needs[option]
+    rule = f"^{option}: must be given with {' or '.join(partners)} only, got "
+    with pytest.raises(OptionError, match=rule):
+        model(**{option: _OTHERS[option]}).refuse_idle({"problem"})
+    model(**{option: model.model_fields[option].get_default()}).refuse_idle({"problem"})
+    for partner in partners:
+        said = {partner: 2 if partner in ("plans", "repairs") else True} if partner in model.model_fields else {}
+        model(**{option: _OTHERS[option], **said}).refuse_idle({"problem"} | ({partner} - said.keys()))
+
+
+def test_each_entrance_refuses_it() -> None:
+    problem = Problem.model_validate({"buffers": [{"id": "a", "size": 4, "start": 0, "end": 2}]})
+    rule = re.escape("distance: must be given with plans only, got 3")
+    with pytest.raises(OptionError, match=rule):
+        memplan.plan(problem, distance=3)
+    plan = QUESTIONS["plan"]
+    with pytest.raises(OptionError, match=rule):
+        plan.answered({"problem": problem}, plan.options(distance=3), Control())
+
+
+@pytest.mark.parametrize("option", ["solver", "heaps", "profile"])
+def test_shared_objects_refuse_options_of_pools(option: str) -> None:
+    question = QUESTIONS["plan"]
+    rows = [{"id": "a", "size": 4, "start": 0, "end": 2}]
+    problem = question.inputs[0].from_json({"kind": "objects", "buffers": rows})
+    value = {"solver": "greedy", "heaps": 64, "profile": "size"}[option]
+    with pytest.raises(OptionError, match=f"^{option}: must be left out for shared objects"):
+        question.answered({"problem": problem}, question.options(**{option: value}), Control())

@@ -1,0 +1,230 @@
+"""Questions, files and options: files that questions read, with values of options that have something to do there."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from memplan.planner.errors import InputError
+from memplan.planner.instance.canonical import problem_hash
+from memplan.planner.model.problem import Problem
+from memplan.questions import QUESTIONS
+from memplan.questions.inputs.values import read_inputs
+from memplan.questions.question import Control, Question
+from memplan.questions.reading import Reader, ReadOptions, validated, with_reading
+
+_TESTS = Path(__file__).parents[1]
+_UNTOLD = {"wall_time_s", "search_s", "read_with", "stop_reason"}
+"""The fields of answers that differ from run to run, and the one that repeats the options."""
+ROWS = [
+    {"id": "a", "size": 64, "start": 0, "end": 2},
+    {"id": "b", "size": 48, "start": 1, "end": 4},
+    {"id": "c", "size": 32, "start": 4, "end": 6},
+]
+PROBLEM: dict[str, Any] = {"buffers": ROWS}
+PROGRAM = {
+    "order": "tentative",
+    "functions": {
+        "main": {
+            "params": ["x"],
+            "results": ["y"],
+            "constants": ["w"],
+            "buffers": [*({"id": name, "size": 64} for name in "xaby"), {"id": "w", "size": 128}],
+            "body": [
+                {"op": "relu", "inputs": ["x"], "outputs": ["a"]},
+                {"op": "tanh", "inputs": ["a"], "outputs": ["b"]},
+                {"op": "matmul", "inputs": ["b", "w"], "outputs": ["y"]},
+            ],
+        }
+    },
+}
+_KINDS = ("relu", "tanh", "matmul")
+GRAPH = {
+    "size": [64, 64, 64, 64, 128],
+    "kept": [3],
+    "resident": [4],
+    "ops": [{"in": [k] if k < 2 else [k, 4], "out": [k + 1], "kind": kind} for k, kind in enumerate(_KINDS)],
+}
+_CHAIN = (
+    "08083a5c0a0c0a0178120161220452656c750a0f0a016112016222075369676d6f69640a0c0a0162120179220454616e681201675a"
+    "140a0178120f0a0d080112090a0208010a0308800862140a0179120f0a0d080112090a0208010a0308800842040a001011"
+)
+"""A model of ONNX: Relu, Sigmoid and Tanh of 1,024 numbers."""
+_SNAPSHOT = {
+    "segments": [],
+    "device_traces": [
+        [
+            {"action": "alloc", "addr": 0, "size": 512},
+            {"action": "alloc", "addr": 512, "size": 512},
+            {"action": "free_completed", "addr": 0, "size": 512},
+            {"action": "alloc", "addr": 1024, "size": 512},
+        ]
+    ],
+}
+
+
+class Example(NamedTuple):
+    """A file: its name and bytes, sizes of dimensions that it needs, others for the option, and an operator."""
+
+    name: str
+    data: bytes
+    dims: Mapping[str, int] = {}
+    other_dims: Mapping[str, int] = {"no_such": 2}
+    scratch: str = "no_such"
+
+
+def _of_json(name: str, value: object) -> Example:
+    return Example(name, json.dumps(value).encode())
+
+
+def _of_file(path: str, *others: Any) -> Example:
+    return Example(Path(path).name, (_TESTS / path).read_bytes(), *others)
+
+
+EXAMPLES: Mapping[str, Example] = {
+    "json": _of_json("p.json", PROBLEM),
+    "csv": Example("p.csv", b"id,lower,upper,size\na,0,2,64\nb,1,4,48\nc,4,6,32\n"),
+    "program": _of_json("r.json", PROGRAM),
+    "graph": _of_json("g.json", GRAPH),
+    "application": _of_json("s.json", {"models": {"m": PROBLEM, "n": PROGRAM}, "together": []}),
+    "objects": _of_json("o.json", {"kind": "objects", **PROBLEM}),
+    "tflite": _of_file("models/view.tflite", {}, {"no_such": 2}, "ADD"),
+    "onnx": Example("m.onnx", bytes.fromhex(_CHAIN)),
+    "executorch": _of_file("models/split_cat.pte"),
+    "stablehlo": _of_file("dumps/attention.stablehlo.mlir", {"b": 1, "n": 4}, {"b": 2, "n": 4}),
+    "relax": _of_file("dumps/mlp_values.relax"),
+    "ggml": _of_file("models/ggml/lenet.json"),
+    "xla": _of_file("dumps/cond.hlo.pb"),
+    "xla-text": _of_file("dumps/cond.xla.txt"),
+    "iree": _of_file("dumps/zfnet512.iree.txt"),
+    "torch-snapshot": _of_json("t.json", _SNAPSHOT),
+}
+"""By format, a file that questions read; each has several buffers of which some are alive one after the other."""
+_FILES = {"problem", "graph", "file", "operations"}
+
+
+def asked(question: Question[Any], files: Mapping[str, Any], options: Mapping[str, Any]) -> tuple[Any, Any, list[str]]:
+    """Return a written answer without times, the inputs as they were read, and what the reader warns of.
+
+    An input is an example, read as a file, or a value as in JSON. Raises MemplanError.
+    """
+    own = {name: value for name, value in options.items() if name in question.options.model_fields}
+    read_with = {name: value for name, value in options.items() if name in ReadOptions.model_fields}
+    reader = Reader(validated(ReadOptions, read_with))
+
+    def read(each: Any, sent: Any, values: Mapping[str, Any], files: Reader) -> Any:
+        return (
+            each.from_file(files, sent.data, sent.name, values) if isinstance(sent, Example) else each.from_json(sent)
+        )
+
+    values = read_inputs(question.inputs, files, read, reader)
+    answer = with_reading(question.answered(values, validated(question.options, own), Control()), reader)
+    return _told(json.loads(question.write(answer))), values, sorted({each.message for each in reader.warnings})
+
+
+def _told(value: Any) -> Any:
+    """Return the parts of a written answer that do not differ from run to run."""
+    if isinstance(value, dict):
+        return {name: _told(each) for name, each in value.items() if name not in _UNTOLD}
+    return [_told(each) for each in value] if isinstance(value, list) else value
+
+
+def options_of(question: Question[Any]) -> set[str]:
+    """Return the options by which the files of a question are read."""
+    models = [each.reading for each in question.inputs if each.reading is not None and each.from_file is not None]
+    names = {name for model in models for name in model.model_fields}
+    return names | ({*question.options.model_fields} & {*ReadOptions.model_fields})
+
+
+@cache
+def _problem(file: str) -> Problem | None:
+    try:
+        return Reader(ReadOptions(dims=EXAMPLES[file].dims)).problem(EXAMPLES[file].data, EXAMPLES[file].name)
+    except InputError:
+        return None
+
+
+def request(name: str, file: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the inputs and options of a question about an example; raises MemplanError where it has no plan."""
+    question, example, problem = QUESTIONS[name], EXAMPLES[file], _problem(file)
+    files = {each.name: example for each in question.inputs if each.name in _FILES and each.from_file is not None}
+    options: dict[str, Any] = {"dims": example.dims} if example.dims else {}
+    if "deterministic" in question.options.model_fields:
+        options["deterministic"] = True
+    elif name in {"compare", "cascade"}:
+        options["time_limit_s"] = 2
+    if "name" in question.options.model_fields:
+        options["name"] = example.name
+    pools = ["default"] if problem is None else [pool.name for pool in problem.pools]
+    if name == "check":
+        options["budgets"] = [f"{pool}=1GiB" for pool in pools]
+    if name == "sweep":
+        files["sizes"] = {pools[0]: [2**20, 2**24]}
+    if name == "schedule":
+        files["target"] = json.loads((_TESTS.parent / "examples/schedules/gap8_like.json").read_bytes())
+    if name in {"verify", "certify"}:
+        files["plan"] = asked(QUESTIONS["plan"], {"problem": example}, options)[0]
+    return files, options
+
+
+def values_of(file: str) -> dict[str, tuple[Any, Mapping[str, Any]]]:
+    """Return, for each option of reading, a value that changes something, and the options that it goes with."""
+    example, problem = EXAMPLES[file], _problem(file)
+    ids = ["tensor_0", "tensor_1"] if problem is None else [str(name) for name in problem.buffers.ids]
+    over = {"graph": "0", "program": "x"}.get(file, ids[0])
+    return {
+        "capacity": (["1GiB"], {}),
+        "weights": ("ram", {}),
+        "pin": ([f"{ids[-1]}=1048576"], {}),
+        "reserve": (["4KiB"], {}),
+        "copies": ([f"{ids[0]}=2"], {}),
+        "order": ([",".join(_following(problem)) if problem is not None else "x,y"], {}),
+        "in_place": (True, {}),
+        "spare": ([over], {"in_place": True}),
+        "inclusive": (True, {}),
+        "dims": (dict(example.other_dims), {}),
+        "views": ("separate", {}),
+        "alignment": (8192, {}),
+        "scratch": ({example.scratch: 2**24}, {}),
+    }
+
+
+def _following(problem: Problem) -> tuple[str, str]:
+    """Return the ids of two buffers of which one is alive after the other, or of any two."""
+    rows = [row for row in problem.buffers if row.alias_of is None]
+    pairs = ((a, b) for a in rows for b in rows if a is not b and a.intervals[-1][1] <= b.intervals[0][0])
+    before, after = next(pairs, (rows[0], rows[-1]))
+    return str(before.id), str(after.id)
+
+
+def is_honoured(before: tuple[Any, Any, list[str]], after: tuple[Any, Any, list[str]]) -> bool:
+    """Return True if an option changed an answer, the problem that it is about, or what is said of the file."""
+    return before[0] != after[0] or before[2] != after[2] or _hash(before[1]) != _hash(after[1])
+
+
+def _hash(values: Mapping[str, Any]) -> str | None:
+    problem = values.get("problem")
+    return problem_hash(problem) if isinstance(problem, Problem) else None
+
+
+def silent(name: str, file: str) -> Iterator[str]:
+    """Yield the options of reading that a question neither honours nor refuses for a file."""
+    question, values = QUESTIONS[name], values_of(file)
+    try:
+        files, options = request(name, file)
+        plain = asked(question, files, options)
+    except InputError:  # a question that does not read the file refuses it with any option
+        return
+    for option in sorted(options_of(question)):
+        value, others = values[option]
+        with_others = options | dict(others)
+        try:
+            before = asked(question, files, with_others) if others else plain
+            after = asked(question, files, with_others | {option: value})
+        except InputError:
+            continue
+        if not is_honoured(before, after):
+            yield option
