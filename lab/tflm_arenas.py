@@ -49,6 +49,12 @@ class Device:
     def __init__(self) -> None:
         self.process: subprocess.Popen[bytes] | None = None
 
+    def close(self) -> None:
+        """End the process."""
+        if self.process is not None:
+            self.process.communicate()
+            self.process = None
+
     def starts(self, data: bytes, size: int) -> bool:
         """Return True if a model starts in an arena of so many bytes."""
         if self.process is None:
@@ -64,8 +70,7 @@ class Device:
             pass
         answer = self.process.stdout.read(1)
         if not answer:
-            self.process.wait()
-            self.process = None
+            self.close()
         return answer == b"\1"
 
     def least(self, data: bytes, said: int) -> int | None:
@@ -122,6 +127,7 @@ def judged(models: Iterable[tuple[str, bytes]], tally: Counter[str]) -> Iterator
         tally[word] += 1
         if word not in ("exact", "exact, less overlaps", "at least, and is", "refused by both"):
             yield f"{name}: {word}: said {arena.least:,}, takes {found}"
+    device.close()
 
 
 def _files(paths: Iterable[Path]) -> Iterator[tuple[str, bytes]]:
