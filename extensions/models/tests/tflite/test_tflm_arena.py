@@ -131,7 +131,7 @@ def test_scratch_that_is_given_is_planned_and_a_saving_told() -> None:
     assert compare(CUSTOM, CompareOptions(scratch={"CUSTOM": 5000}, time_limit_s=1)).saved is not None
     with pytest.raises(OptionError, match=r'scratch: must be of operators of the model \(.*\), got "OTHER"'):
         read_model(CUSTOM, None, ModelOptions(scratch={"OTHER": 1}))
-    with pytest.raises(OptionError, match="scratch: must be given for TensorFlow Lite models only"):
+    with pytest.raises(OptionError, match="scratch: must be given for files of TensorFlow Lite only"):
         read_model(MEMORIES, None, options)
 
 
