@@ -133,9 +133,11 @@ def begin(line: CommandLine) -> Call:
     elif display not in (None, *formats):
         selection = Selection.of(question.answer, [display], formats)
         arguments = {**arguments, "display": "json"}  # at a terminal, too
-    options = options_given(question.options, arguments)
+    inputs = {each.name for each in question.inputs if each.from_file is not None}
+    said = {name: value for name, value in arguments.items() if name not in inputs}
+    options = options_given(question.options, said)
     plain = None if line.plain is None else options_given(ReadOptions, line.plain)
-    reader = Reader(options_given(ReadOptions, arguments), plain=plain, plan_hash=line.plan_hash)
+    reader = Reader(options_given(ReadOptions, said), plain=plain, plan_hash=line.plan_hash)
     paths = {each.name: arguments.get(each.name) for each in question.inputs if each.from_file is not None}
     # The modules for the files are imported before the time limit begins.
     for path in filter(None, paths.values()):

@@ -37,6 +37,8 @@ _METAVARS = {
     "pools": "NAME=SIZE",
     "reserve": "[POOL=]SIZE[@OFFSET]",
     "scratch": "OPERATOR=SIZE",
+    "target": "cortex-m4|esp32|riscv32|host|...",
+    "kernels": "reference|cmsis-nn|esp-nn|...",
     "within": "SIZE|PERCENT%",
     "symbol": "NAME=LOW..[HIGH][:DIVISOR]",
     "stripe": "ROWS[xCOLUMNS]",
@@ -53,7 +55,7 @@ PANELS = {
         *("keep", "least", "plans", "distance", "heaps"),
     ),
     "Output": (*("output", "outputs", "display", "save_plan", "save_baseline", "quiet"),),
-    "Models": ("dims", "views", "scratch"),
+    "Models": ("dims", "views", "scratch", "target", "kernels"),
     "Several files": ("together", "on", "parts_folder"),
 }
 """The help panels of the options of questions, by field name; options not listed have no panel."""

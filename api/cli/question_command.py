@@ -46,6 +46,7 @@ def _parameters(
     question: Question[Any], flags: Sequence[click.Parameter], formats: Sequence[str], suffixes: Collection[str]
 ) -> list[click.Parameter]:
     files = [each for each in question.inputs if each.from_file is not None]
+    inputs = {each.name for each in files}
     models = [question.options, *(each.reading for each in files if each.reading is not None)]
     named = ("a folder" if suffix == FOLDER else suffix for suffix in sorted({".json", *suffixes} - {""}))
     spelled = ("-o",) if "output" in question.options.model_fields else ("--output", "-o")
@@ -53,10 +54,11 @@ def _parameters(
     parameters: list[click.Parameter] = [
         *parameters_of_inputs(question),
         *([] if any(each.name == "output" for each in flags) else [output]),
-        *(flag_of(*row) for model in models for row in model.model_fields.items()),
+        *(flag_of(*row) for model in models for row in model.model_fields.items() if row[0] not in inputs),
         Flag("display", "--format", metavar=f"{'|'.join(formats)}|FIELDS", help=_FORMAT),
         *(*flags, SERVER, THREADS, QUIET),
     ]
+    # An input has the flag that an option of the same name would have: the target of a schedule is its machine.
     # A flag of the command comes after a generated one of the same name, and replaces it.
     return list({parameter.name: parameter for parameter in parameters}.values())
 

@@ -73,8 +73,8 @@ def _model(call: Call, model: Any, answer: Any, path: str) -> bytes | None:
         return None
     from memplan.extensions.cascade.writing import written_in_parts
 
-    scratch = call.reader.options.scratch
-    return model_if_gained(call, written_in_parts(model, answer, call.reader.data, scratch), path)
+    written = written_in_parts(model, answer, call.reader.data, call.reader.options)
+    return model_if_gained(call, written, path)
 
 
 def _program(call: Call, graph: Any, answer: Any, path: str) -> None:

@@ -93,12 +93,12 @@ def model_in_parts(reader: Reader, graph: OperationGraph, options: QuestionOptio
     return rewritable(reader.data, reader.name, graph, reader.options)
 
 
-def written_in_parts(model: ModelInParts, result: CascadeAnswer, data: bytes, scratch: Mapping[str, int]) -> Written:
+def written_in_parts(model: ModelInParts, result: CascadeAnswer, data: bytes, options: ModelOptions) -> Written:
     """Return the written cascade with the smallest arena, if it is smaller than the original's."""
     rules = rules_of(data)
     assert rules is not None, "a system whose models are written in parts has an arena"
-    own_arena = rules.arena_of(data, scratch)
-    forms = model.forms(result.points, own_arena, partial(rules.arena_of, scratch=scratch), _MOST_WRITTEN)
+    own_arena = rules.arena_of(data, options)
+    forms = model.forms(result.points, own_arena, partial(rules.arena_of, options=options), _MOST_WRITTEN)
     best = min(forms, key=lambda form: form.arena.used, default=None)
     if best is None or not best.arena.is_smaller(own_arena):
         least = "no form has fewer" if best is None else f"{best.arena} in parts"

@@ -13,6 +13,7 @@ from memplan.extensions.files.convert.answer import Converted, facts
 from memplan.extensions.files.convert.convert import QUESTION
 from memplan.extensions.files.convert.options import TFLITE, target_of_name
 from memplan.planner.errors import OptionError, shown
+from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.foreign.writing import EXPORTERS
 
 _OUTPUT = (
@@ -32,7 +33,7 @@ def convert(line: CommandLine) -> int:
         _write(output, answer)
     show(call, answer, is_written=output is not None)
     if output is not None:
-        call.said += call.writing(lambda: _facts(output, answer))
+        call.said += call.writing(lambda: _facts(output, answer, call.reader.options))
     return end(call, answer)
 
 
@@ -68,21 +69,21 @@ def _write(output: str, answer: Converted) -> None:
         write(target, data)
 
 
-def _facts(output: str, answer: Converted) -> list[str]:
+def _facts(output: str, answer: Converted, options: ModelOptions) -> list[str]:
     lines = list(facts(answer))
     if answer.not_written is not None:
         lines.append(f"{output}: not written, as {answer.not_written}")
     elif answer.arena is not None:
         unchanged = "the model as given, as nothing is gained; " if answer.is_as_given else ""
         form, written = answer.deployment, answer.files[0].data
-        lines.append(f"{output}: {unchanged}{form.measured if form else _measured(written, answer.arena.least)}")
+        lines.append(f"{output}: {unchanged}{form.measured if form else _measured(written, options)}")
     return lines
 
 
-def _measured(model: bytes, arena_size: int) -> str:
-    """Return the runtime's measurement of a model that was written for it, in an arena of `arena_size` bytes."""
+def _measured(model: bytes, options: ModelOptions) -> str:
+    """Return the runtime's measurement of a model that was written for it, in its least arena."""
     from memplan.planner.foreign.arena import rules_of
 
     rules = rules_of(model)
     assert rules is not None, "a model with an arena is of a system with one"
-    return rules.measured(model, arena_size)
+    return rules.measured(model, options)

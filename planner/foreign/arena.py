@@ -6,13 +6,16 @@ A system whose runtime has an arena names the module with these rules, as `arena
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Protocol, cast
+from typing import TYPE_CHECKING, Protocol, cast
 
 from memplan.planner.foreign.reading import detect
 from memplan.planner.systems import system_of
+
+if TYPE_CHECKING:
+    from memplan.planner.foreign.model_options import ModelOptions
 
 
 @dataclass(frozen=True)
@@ -20,13 +23,19 @@ class ModelArena:
     """A runtime's arena for a model: `head` has tensors and scratch, `tail` what stays.
 
     `least` is the smallest arena that the model starts in: data about tensors lies in their place while they are
-    planned, and may need more. `unknown` are the operators whose kernels may keep or require unknown bytes.
+    planned, and may need more; `temporary` is the most that lies there. `unknown` are the operators whose kernels may
+    keep or require unknown bytes, `said` those of which somebody says what they require. `target` is what the numbers
+    are for, in words, and `flash` the bytes of the model itself.
     """
 
     head: int
     tail: int
     least: int
     unknown: tuple[str, ...] = ()
+    temporary: int = 0
+    target: str = ""
+    said: tuple[str, ...] = ()
+    flash: int = 0
 
     @property
     def used(self) -> int:
@@ -40,22 +49,25 @@ class ModelArena:
     def __str__(self) -> str:
         more = f", {self.least:,} to start" if self.least > self.used else ""
         kernels = f"; without what kernels of {', '.join(self.unknown)} keep" if self.unknown else ""
-        return f"{self.used:,} bytes (head {self.head:,}, tail {self.tail:,}{more}{kernels})"
+        kernels += f"; kernels of {', '.join(self.said)} as is said" if self.said else ""
+        least = "at least " if self.said else ""
+        where = f" on {self.target}" if self.target else ""
+        return f"{least}{self.used:,} bytes{where} (head {self.head:,}, tail {self.tail:,}{more}{kernels})"
 
 
 class ArenaRules(Protocol):
     """The module with the rules of a runtime's arena, and with the runtime itself where it is installed."""
 
-    def arena_of(self, data: bytes, scratch: Mapping[str, int] | None = None) -> ModelArena:
-        """Return the arena of a model's file; `scratch` is what kernels require, in bytes, by operators' names."""
+    def arena_of(self, data: bytes, options: ModelOptions | None = None) -> ModelArena:
+        """Return the arena of a model's file, for the kernels and the processor that the options say."""
 
-    def measured(self, data: bytes, arena_size: int) -> str:
-        """Return what the runtime says of a model in an arena of so many bytes, as a part of a sentence."""
+    def measured(self, data: bytes, options: ModelOptions | None = None) -> str:
+        """Return what the runtime that is here says of a model in its least arena, as a part of a sentence."""
 
     def compared(
-        self, given: bytes, form: bytes, sizes: tuple[int, int], limit_s: float = ...
+        self, given: bytes, form: bytes, options: ModelOptions | None = None, limit_s: float = ...
     ) -> tuple[bool | None, str]:
-        """Return if a form of a model computes what the model as given does, in arenas of these sizes; None where that
+        """Return if a form of a model computes what the model as given does, each in its least arena; None where that
         is not known; and what the runtime says of the form.
         """
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from itertools import permutations
 from math import lcm
+from typing import TYPE_CHECKING
 
 from memplan.planner.errors import MAX_SHOWN, FormatError, Option, PlanError, shown
 from memplan.planner.foreign.c_names import identifiers
@@ -13,6 +14,9 @@ from memplan.planner.instance.audit import refuse_other_plan
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Pool, Problem
 from memplan.planner.verify.verifier import verify
+
+if TYPE_CHECKING:
+    from memplan.planner.foreign.model_options import ModelOptions
 
 
 @dataclass(frozen=True)
@@ -65,15 +69,15 @@ class PlacedPool:
 class VerifiedLayout:
     """A problem and where its buffers lie, in the order of the problem; `model` is the file that the problem was in.
 
-    `scratch` is what somebody said that kernels of the model require, in bytes, by the names of operators; `section` is
-    the one in which all arrays of C lie, by default each in one of its own.
+    `options` are those that the model was read with; `section` is the one in which all arrays of C lie, by default each
+    in one of its own.
     """
 
     problem: Problem
     pools: tuple[PlacedPool, ...]
     buffers: tuple[PlacedBuffer, ...]
     model: bytes | None = None
-    scratch: Mapping[str, int] = field(default_factory=dict)
+    options: ModelOptions | None = None
     section: str | None = None
 
     @property
@@ -132,7 +136,7 @@ class VerifiedLayout:
 
 
 def lay_out(
-    problem: Problem, plan: Plan, model: bytes | None = None, scratch: Mapping[str, int] | None = None
+    problem: Problem, plan: Plan, model: bytes | None = None, options: ModelOptions | None = None
 ) -> VerifiedLayout:
     """Return the layout that a plan describes; raises PlanError unless it is a valid plan of the problem."""
     if plan.status in ("infeasible", "unknown"):
@@ -150,7 +154,7 @@ def lay_out(
         PlacedPool(pool, name, _extent(buffers, q), _alignment(problem, buffers, q))
         for q, (pool, name) in enumerate(zip(problem.pools, names, strict=True))
     )
-    return VerifiedLayout(problem, pools, buffers, model, scratch or {})
+    return VerifiedLayout(problem, pools, buffers, model, options)
 
 
 def _refuse_shared_addresses(pools: Sequence[PlacedPool]) -> None:

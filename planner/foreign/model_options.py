@@ -65,7 +65,7 @@ def _size(value: object) -> object:
 
 FORM_OF = {
     "dims": "NAME=SIZE, as in batch=1, or of an input NAME=SIZE,SIZE,..., as in image=1,3,224,224",
-    "scratch": "OPERATOR=SIZE, as in my_op=1024 or my_op=4KiB",
+    "scratch": "OPERATOR=SIZE, or of one operator's output OUTPUT=SIZE, as in my_op=1024 or my_op=4KiB",
 }
 """From an option that gives numbers by name to the form in which it is written as text."""
 _NUMBER: dict[str, Any] = {"type": "integer", "minimum": 0}
@@ -85,7 +85,8 @@ class ModelOptions(WireValue):
     Every buffer is aligned to `alignment` bytes, and its size rounded up to it; without, to the alignment of the
     model's runtime. A view is an alias of its source where that is proved safe, or else, and where `views` says
     `separate`, a buffer of its own. `dims` are the sizes of dimensions that the model only names, or whole shapes of
-    inputs, by name; `scratch` the bytes that kernels require while they run, by operator.
+    inputs, by name; `scratch` the bytes that kernels require while they run, by operator or by an output of one.
+    `target` and `kernels` are the processor that the runtime is built for, and the kernels that it is linked with.
     """
 
     dims: SizesByName = Field(
@@ -106,6 +107,16 @@ class ModelOptions(WireValue):
         default_factory=dict,
         description="Set the bytes that the kernel of this operator needs while it runs, for TFLite models: of"
         " all operators of that name, or of the one with that output, or number.",
+    )
+    target: Name | None = Field(
+        None,
+        description="Count the arena of TFLite Micro on this processor or board, such as cortex-m4, esp32s3 or "
+        "riscv32. The default is host: the runtime in Python, with pointers of 8 bytes.",
+    )
+    kernels: Name | None = Field(
+        None,
+        description="Count the arena with these kernels of TFLite Micro: reference, cmsis-nn, esp-nn, ethos-u or "
+        "xtensa. The default is reference.",
     )
 
     @property

@@ -20,7 +20,9 @@ class RuntimeArena(Answer):
     """The bytes of a runtime's whole arena: head (tensors, scratch), tail (persistent), and the least to start.
 
     `unknown` are operators whose kernels are not known here, and may need more. Of ExecuTorch, the head is what is
-    planned, and the tail what a delegate takes beside it.
+    planned, and the tail what a delegate takes beside it. `temporary` is the most that lies in the head's place before
+    tensors do, `target` the processor and the kernels where these are said, `said` the operators whose scratch somebody
+    says, so that the numbers are the least, and `flash` the bytes of the model itself.
     """
 
     runtime: str = Field("TFLite Micro", exclude_if=lambda name: name == "TFLite Micro")
@@ -29,11 +31,15 @@ class RuntimeArena(Answer):
     used: int
     least: int
     unknown: tuple[str, ...] = Field((), exclude_if=lambda names: not names)
+    temporary: int = Field(0, exclude_if=lambda size: not size)
+    target: str = Field("", exclude_if=lambda text: not text)
+    said: tuple[str, ...] = Field((), exclude_if=lambda names: not names)
+    flash: int = Field(0, exclude_if=lambda size: not size)
 
     @property
     def text(self) -> str:
         """The arena in words."""
-        return str(ModelArena(self.head, self.tail, self.least, self.unknown))
+        return str(ModelArena(self.head, self.tail, self.least, self.unknown, self.temporary, self.target, self.said))
 
 
 def failure_of_kernels(arena: RuntimeArena) -> list[Failure]:
@@ -56,7 +62,8 @@ def failure_of_arena(arena: RuntimeArena, pool: str, budget: int) -> list[Failur
         return [Failure(rule="unknown-arena", pool=pool, message=f"pool {shown(pool)}: {said}")]
     over = f"{arena.least - budget:,} above its budget of {budget:,}"
     message = f"pool {shown(pool)}: {arena.runtime}'s arena for this file is {arena.text}, {over}"
-    return [Failure(rule="over-budget", pool=pool, message=message)]
+    way = f"; `memplan convert FILE --fit {budget} -o NEW.tflite` looks for a form that fits" if arena.flash else ""
+    return [Failure(rule="over-budget", pool=pool, message=f"{message}{way}")]
 
 
 def _read(value: Any) -> RuntimeArena:
@@ -79,7 +86,7 @@ def _arena_inside(reader: Reader, values: InputValues) -> RuntimeArena | None:
         reader.warnings.append(Finding("unknown-arena", f"{what}; export it with those of --dim"))
         return None
     with suppress(InputError):
-        return RuntimeArena.of(rules.arena_of(reader.data, reader.options.scratch))
+        return RuntimeArena.of(rules.arena_of(reader.data, reader.options))
     return None
 
 

@@ -237,7 +237,8 @@ def lines(found: Check) -> Iterator[str]:
         change = "" if pool.growth is None else f" ({pool.growth:+,})"
         yield f"{pool.name}: {pool.used:,} bytes{budget}{change}"
     if found.arena is not None:
-        yield f"{found.arena.runtime}'s arena: {found.arena.text}"
+        flash = f"; the model itself takes {found.arena.flash:,} bytes of flash" if found.arena.flash else ""
+        yield f"{found.arena.runtime}'s arena: {found.arena.text}{flash}"
     if found.difference is not None:
         yield from lines_of_difference(found.difference)
 

@@ -59,6 +59,7 @@ class Deployment(Answer):
     notes: why a form was not possible.
     runs: True where the runtime ran it with outputs equal to those of the model as given; None where it ran none.
     measured: what the runtime said of its arena, or why it said nothing, as a part of a sentence.
+    refused: why no size of an arena is written, where the runtime that is here refuses what is said.
     """
 
     fits: bool | None
@@ -69,6 +70,7 @@ class Deployment(Answer):
     notes: tuple[str, ...]
     runs: bool | None
     measured: str
+    refused: str | None = Field(None, exclude_if=lambda reason: reason is None)
 
 
 class ReaderWarning(Answer):
@@ -115,7 +117,7 @@ class Converted(Answer):
     def fits(self) -> bool:
         """False if nothing fits, for a plan or for a form of a model."""
         if self.deployment is not None:
-            return self.deployment.fits is not False
+            return self.deployment.fits is not False and self.deployment.refused is None
         return bool(self.files) or self.to not in EXPORTERS
 
     @property
@@ -123,6 +125,8 @@ class Converted(Answer):
         """The reason why nothing is written, if any."""
         if self.fits:
             return None
+        if self.deployment is not None and self.deployment.refused is not None:
+            return f"the size of the arena would be wrong: {self.deployment.refused}"
         return "there is no plan" if self.deployment is None else _too_large(self)
 
     @property
@@ -204,6 +208,8 @@ def _of_deployment(answer: Converted, found: Deployment) -> Iterator[str]:
         but = ", but for what is not known" if answer.arena is not None and answer.arena.unknown else ""
         yield f"it fits{but}" if found.fits else _too_large(answer)
     yield from (f"not taken: {note}" for note in found.notes)
+    if found.refused is not None:
+        yield f"not written as C: {found.refused}"
 
 
 def lines(answer: Converted) -> Iterator[str]:

@@ -104,13 +104,13 @@ def _exported(
             return found.model_copy(update={"plan": made})
     model = None if reader.imported is None else reader.data
     found = found.model_copy(update={"warnings": (*found.warnings, *of_alignment(problem, plan, target))})
-    layout = replace(lay_out(problem, plan, model, options.scratch), section=options.section)
+    layout = replace(lay_out(problem, plan, model, options), section=options.section)
     files = export(target, layout, options.prefix or PurePath(options.name or "memplan").stem)
     rules = None if target != TFLITE or model is None else rules_of(model)
     arenas = {} if rules is None or model is None else {"arena": files[""], "given": model}
     of_files = {
         "files": tuple(WrittenFile.with_data(suffix, data) for suffix, data in files.items()),
-        **{name: RuntimeArena.of(rules.arena_of(data, options.scratch)) for name, data in arenas.items() if rules},
+        **{name: RuntimeArena.of(rules.arena_of(data, options)) for name, data in arenas.items() if rules},
     }
     return found.model_copy(update={**of_files, "plan": made, "own_peak": None, "violations": ()})
 
@@ -142,7 +142,10 @@ QUESTION = Question(
     ),
     lines=lines,
     exit_status=lambda answer: 0 if answer.fits else 1,
-    exits={0: "it is written", 1: "nothing fits: no plan, or no form of the model"},
+    exits={
+        0: "it is written",
+        1: "nothing fits: no plan, or no form of the model; or the runtime refuses the size of the arena",
+    },
     status=lambda answer: None if answer.deployment is None else "feasible" if answer.fits else "infeasible",
     write=write,
     example={"file": "aWQsbG93ZXIsdXBwZXIsc2l6ZQphLDAsMyw2NApiLDEsNCwzMgo=", "options": {"name": "small.csv"}},

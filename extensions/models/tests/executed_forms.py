@@ -51,7 +51,7 @@ def forms(data: bytes, seconds: float) -> Iterator[Form]:
     try:
         model = model_in_parts(reader, graph, options)
         found: CascadeAnswer = cascade(model.access, options)
-        yield Form("cascade", written_in_parts(model, found, data, {}).data or data)
+        yield Form("cascade", written_in_parts(model, found, data, reader.options).data or data)
     except InputError:  # that no form in parts is possible
         return
 

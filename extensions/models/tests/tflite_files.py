@@ -33,6 +33,8 @@ CODES = {
     "FULLY_CONNECTED": 9,
     "STRIDED_SLICE": 45,
     "SHAPE": 77,
+    "TILE": 69,
+    "SOFTMAX": 25,
     "PACK": 83,
     "STABLEHLO_COMPOSITE": 206,
     "TRANSPOSE_CONV": 67,

@@ -1,5 +1,23 @@
-"""The rules of TFLite Micro's arena, and its runtime, in the form of `memplan.planner.foreign.arena`."""
+"""The rules of TFLite Micro's arena, and its runtime, in the form of `memplan.planner.foreign.arena`.
 
-from memplan.extensions.models.tflite.interpreter import compared as compared
-from memplan.extensions.models.tflite.interpreter import measured as measured
+The runtime that is here is that of the host, so a trial is in the arena that is least there, whatever the target.
+"""
+
+from memplan.extensions.models.tflite import interpreter
+from memplan.extensions.models.tflite.interpreter import LIMIT_S
 from memplan.extensions.models.tflite.tflm_tail import arena_of as arena_of
+from memplan.extensions.models.tflite.tflm_tail import on_host
+from memplan.planner.foreign.model_options import ModelOptions
+
+
+def measured(data: bytes, options: ModelOptions | None = None) -> str:
+    """Return the runtime's report on a model in its least arena, as part of a sentence."""
+    return interpreter.measured(data, arena_of(data, on_host(options)).least)
+
+
+def compared(
+    given: bytes, form: bytes, options: ModelOptions | None = None, limit_s: float = LIMIT_S
+) -> tuple[bool | None, str]:
+    """Return if a form of a model computes the same as the original, each in its least arena, and the report on it."""
+    before, now = (arena_of(data, on_host(options)).least for data in (given, form))
+    return interpreter.compared(given, form, (before, now), limit_s)

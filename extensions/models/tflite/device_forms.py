@@ -13,9 +13,10 @@ from memplan.extensions.cascade.writing import rewritable
 from memplan.extensions.files.convert.answer import Converted, Deployment, WrittenFile
 from memplan.extensions.files.convert.options import TFLITE, ConvertOptions
 from memplan.extensions.files.convert.source import warnings_of
-from memplan.extensions.models.tflite.interpreter import LIMIT_S, compared
+from memplan.extensions.models.tflite.arena import compared
+from memplan.extensions.models.tflite.interpreter import LIMIT_S, refusal
 from memplan.extensions.models.tflite.model import read_model as read_tflite
-from memplan.extensions.models.tflite.tflm_tail import arena_of, write_c_model
+from memplan.extensions.models.tflite.tflm_tail import arena_of, on_host, write_c_model
 from memplan.extensions.networks.models.model_graph import read_model_graph
 from memplan.extensions.networks.models.sequence import write_reordered
 from memplan.extensions.networks.order.placement import order_and_place
@@ -104,13 +105,13 @@ class FormSearch:
         try:
             problem = read_model(form.data, options=self.options).problem
             plan = solve(problem, time_limit_s=self._share_s(), control=self.running.searching())
-            data = export(TFLITE, lay_out(problem, plan, form.data, self.options.scratch), "model")[""]
+            data = export(TFLITE, lay_out(problem, plan, form.data, self.options), "model")[""]
         except InputError:
             return None
         return replace(form, data=data, arena=self._arena(data), planned=True)
 
     def _arena(self, data: bytes) -> ModelArena:
-        return arena_of(data, self.options.scratch)
+        return arena_of(data, self.options)
 
     def _share_s(self) -> float:
         return max(0.05, _SHARE * self.running.left_s)
@@ -134,13 +135,15 @@ def deployed(file: bytes, options: ConvertOptions, running: Control) -> Converte
         raise OptionError.of("scratch", f"{rule}, got {shown(alone)}")
     search = FormSearch(file, options, running)
     best, given = search.run(), search.given
-    sizes, limit_s = (given.arena.least, best.arena.least), min(LIMIT_S, running.left_s / 2)
-    runs, measured = compared(given.data, best.data, sizes, limit_s)
+    limit_s = min(LIMIT_S, running.left_s / 2)
+    runs, measured = compared(given.data, best.data, options, limit_s)
     if runs is False:
         search.notes.append(f"{best.kind}: {measured}")
-        best, (runs, measured) = given, compared(given.data, given.data, (sizes[0], sizes[0]), limit_s)
-    files = {"": best.data}
-    if options.c_array:
+        best, (runs, measured) = given, compared(given.data, given.data, options, limit_s)
+    refused, files = None, {"": best.data}
+    if options.c_array and not runs and not best.arena.unknown:
+        refused = refusal(best.data, arena_of(best.data, on_host(options)).least, limit_s)
+    if options.c_array and refused is None:
         stem = options.prefix or PurePath(options.name or "model").stem
         files |= write_c_model(best.data, best.arena, stem, options.section)
     return Converted(
@@ -157,6 +160,7 @@ def deployed(file: bytes, options: ConvertOptions, running: Control) -> Converte
             notes=tuple(search.notes),
             runs=runs,
             measured=measured,
+            refused=refused,
         ),
         arena=RuntimeArena.of(best.arena),
         given=RuntimeArena.of(given.arena),

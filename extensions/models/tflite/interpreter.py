@@ -99,6 +99,12 @@ def measured(data: bytes, arena_size: int) -> str:
     return run(data, arena_size).said
 
 
+def refusal(data: bytes, arena_size: int, limit_s: float = LIMIT_S) -> str | None:
+    """Return why the runtime refuses a model in an arena of `arena_size` bytes, in words; None where it does not."""
+    done = run(data, arena_size, limit_s)
+    return f"{done.said}, in an arena of {arena_size:,} bytes" if done.fails else None
+
+
 def compared(given: bytes, form: bytes, sizes: tuple[int, int], limit_s: float = LIMIT_S) -> tuple[bool | None, str]:
     """Return whether a form of a model computes the same as the original, and the runtime's report on it.
 

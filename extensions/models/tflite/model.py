@@ -14,6 +14,7 @@ from functools import cached_property
 
 from memplan.extensions.models.flatbuffer import Table
 from memplan.extensions.models.tflite.system import is_tflite
+from memplan.extensions.models.tflite.tflm_targets import HOST, Target
 from memplan.extensions.networks.operations.graph_facts import bits_of
 from memplan.extensions.readers.vocabulary import types_by_number
 from memplan.planner.errors import CUT_OFF, OTHER_KIND, FormatError, shown
@@ -138,7 +139,7 @@ class Model:
 
     `input_names` are the names of inputs in the first signature, by tensor. `scratch` is what somebody says that
     kernels require, in bytes, by the names of operators; or of one operator, by an output of it or by its number in the
-    first subgraph.
+    first subgraph. `target` is what the runtime is built for.
     """
 
     subgraphs: tuple[Subgraph, ...]
@@ -146,6 +147,7 @@ class Model:
     buffers: tuple[Table, ...] = field(default=(), compare=False, repr=False)
     input_names: Mapping[int, str] = field(default_factory=dict)
     scratch: Mapping[str, int] = field(default_factory=dict)
+    target: Target = HOST
 
     @cached_property
     def tensors(self) -> tuple[TfliteTensor, ...]:

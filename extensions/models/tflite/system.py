@@ -30,7 +30,7 @@ SYSTEM = System(
             where="memplan.extensions.models.tflite.reader",
             suffixes=(".tflite", ".lite"),
             has_symbols=True,
-            options=frozenset({"scratch", "views"}),
+            options=frozenset({"scratch", "views", "target", "kernels"}),
             planner="reference:tflite-micro-greedy",
         ),
         FileReader("litert-state", is_state, "memplan.extensions.models.tflite.state"),

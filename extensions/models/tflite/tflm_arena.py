@@ -11,10 +11,14 @@ from __future__ import annotations
 
 from bisect import insort
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from memplan.extensions.models.tflite.model import BITS, DTYPES, Model, Operator, Subgraph, TfliteTensor
+from memplan.extensions.models.tflite.tflm_kernels import is_known
+from memplan.extensions.models.tflite.tflm_targets import target_of
+from memplan.extensions.models.tflite.tflm_vendors import is_of_vendor, vendor_scratch
 from memplan.planner.foreign.imported import element_count
+from memplan.planner.foreign.model_options import ModelOptions
 
 # MicroArenaBufferAlignment of TFLite Micro.
 ALIGNMENT = 16
@@ -88,6 +92,13 @@ class _Request:
         self.last = time
 
 
+def told(model: Model, options: ModelOptions | None) -> Model:
+    """Return a model with what the options say of its kernels and its processor; raises OptionError."""
+    if options is None:
+        return model
+    return replace(model, scratch=options.scratch, target=target_of(options.target, options.kernels))
+
+
 def arena_head(model: Model, offsets: Sequence[int] | None = None) -> ArenaHead:
     """Return the head of the arena with the file's plan, one offset for each tensor (-1: none).
 
@@ -110,7 +121,13 @@ def scratch_of_model(model: Model) -> tuple[tuple[Scratch, ...], tuple[str, ...]
     for i, graph in enumerate(model.subgraphs):
         for k, operator in enumerate(graph.operators):
             buffers = scratch_of(model, i, k)
-            unknown += [operator.name] if buffers is None else []
+            is_missing = not (
+                operator.is_custom or is_known(operator, model.target) or model.scratch_said(i, k) is not None
+            )
+            if is_missing:
+                unknown.append(f"{operator.name} (of which TFLite Micro has no kernel)")
+            elif buffers is None:
+                unknown.append(operator.name)
             if types := _refused_types(graph, operator):
                 unknown.append(f"{operator.name} (of {types}, which TFLite Micro refuses)")
             scratch += buffers or ()
@@ -224,17 +241,22 @@ def scratch_of(model: Model, subgraph: int, operator: int) -> tuple[Scratch, ...
 
     The kernel is the reference kernel where nobody says what another one requires.
     """
-    graph = model.subgraphs[subgraph]
-    sizes = _sizes_of(graph, graph.operators[operator], model.scratch_said(subgraph, operator))
+    sizes = _sizes_of(model, subgraph, operator)
     rows = enumerate(sizes or ())
     return None if sizes is None else tuple(Scratch(subgraph, operator, j, size) for j, size in rows if size > 0)
 
 
-def _sizes_of(graph: Subgraph, operator: Operator, said: int | None) -> tuple[int, ...] | None:
-    if said is not None:
+def _sizes_of(model: Model, subgraph: int, index: int) -> tuple[int, ...] | None:
+    graph = model.subgraphs[subgraph]
+    operator = graph.operators[index]
+    if (said := model.scratch_said(subgraph, index)) is not None:
         return (said,)
+    if is_of_vendor(graph, operator, model.target):
+        return vendor_scratch(graph, operator, model.target)
     if operator.name in _WITHOUT:
         return ()
+    if operator.name == "ADD_N":
+        return (model.target.pointer * len(operator.inputs),)
     rule = _RULES.get(operator.name)
     if rule is None:
         return None
@@ -296,10 +318,6 @@ def _mirror(inputs: _Inputs, outputs: Sequence[TfliteTensor]) -> tuple[int, ...]
     return (4 * len(_of(inputs, 0).shape),) * 2
 
 
-def _pointers(inputs: _Inputs, outputs: Sequence[TfliteTensor]) -> tuple[int, ...]:
-    return (8 * len(inputs),)
-
-
 def _transform(inputs: _Inputs, outputs: Sequence[TfliteTensor]) -> tuple[int, ...]:
     """Return the bytes of a Fourier transform with as many real inputs, half of which plus one come out as pairs."""
     return ((outputs[0].shape[-1] - 2) * BITS[_of(inputs, 0).type] // 8,)
@@ -318,6 +336,5 @@ _RULES: Mapping[str, _Rule] = {
     "REDUCE_MIN": _extreme,
     "REDUCE_ALL": _extreme,
     "MIRROR_PAD": _mirror,
-    "ADD_N": _pointers,
     "SignalRfft": _transform,
 }

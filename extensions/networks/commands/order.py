@@ -102,8 +102,7 @@ def model_if_gained(call: Call, written: Written, path: str) -> bytes | None:
 
         rules = rules_of(call.reader.data)
         assert rules is not None, "a model with an arena is of a system with one"
-        least = rules.arena_of(call.reader.data, call.reader.options.scratch).least
-        runs, said = rules.compared(call.reader.data, data, (least, written.arena.least))
+        runs, said = rules.compared(call.reader.data, data, call.reader.options)
         sentences[-1] += f"; {said}"
         data = None if runs is False else data
     if data is None:

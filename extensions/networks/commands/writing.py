@@ -44,7 +44,7 @@ def written_model(reader: Reader, found: OrderAnswer) -> Written:
     left_out = tuple(f"has not {what}" for what in file.left_out)
     if rules is None:
         return Written(file.data, left_out)
-    own_arena, arena = (rules.arena_of(data, reader.options.scratch) for data in (reader.data, file.data))
+    own_arena, arena = (rules.arena_of(data, reader.options) for data in (reader.data, file.data))
     if not arena.is_smaller(own_arena):
         way_out = "a plan in the file may help, which `memplan convert` writes"
         return Written(

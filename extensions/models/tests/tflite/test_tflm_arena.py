@@ -57,7 +57,7 @@ def test_scratch_of_known_kernels_is_in_the_problem_while_they_run() -> None:
 def test_an_exported_plan_leaves_room_for_scratch_that_is_given() -> None:
     said = ModelOptions(scratch={"CUSTOM": 64})
     problem = read_model(CUSTOM, options=said).problem
-    planned = export("tflite", lay_out(problem, solve(problem), CUSTOM, said.scratch), "model")[""]
+    planned = export("tflite", lay_out(problem, solve(problem), CUSTOM, said), "model")[""]
     assert read_model(planned, options=said).own_peak == 96
 
 
@@ -131,7 +131,7 @@ def test_scratch_that_is_given_is_planned_and_a_saving_told() -> None:
     assert compare(CUSTOM, CompareOptions(scratch={"CUSTOM": 5000}, time_limit_s=1)).saved is not None
     with pytest.raises(OptionError, match=r'scratch: must be of operators of the model \(.*\), got "OTHER"'):
         read_model(CUSTOM, None, ModelOptions(scratch={"OTHER": 1}))
-    with pytest.raises(OptionError, match="scratch: must be given for TensorFlow Lite models only"):
+    with pytest.raises(OptionError, match="scratch: must be given for files of TensorFlow Lite only"):
         read_model(MEMORIES, None, options)
 
 

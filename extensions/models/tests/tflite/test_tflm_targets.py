@@ -1,0 +1,123 @@
+"""TFLite Micro's arena by processor and by kernels: measured values, and what is not known."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from lab.tflm_arenas import Device, drawn, judged
+from lab.tflm_sizes import TABLE
+from memplan.api.cli.main import main
+from memplan.extensions.models.tests.tflite_files import FLOAT32, INT8, model, operator, subgraph, tensor
+from memplan.extensions.models.tflite.tflm_tail import arena_of
+from memplan.planner.errors import OptionError
+from memplan.planner.foreign.model_options import ModelOptions
+from memplan.planner.foreign.reading import read_model
+
+MODELS = Path(__file__).parents[4] / "tests" / "models"
+KWS = (MODELS / "recorded" / "kws_dscnn_int8.tflite").read_bytes()
+CUSTOM = model(subgraph([tensor("x", (4,)), tensor("y", (4,))], [0], [1], [operator("CUSTOM", [0], [1])]))
+MISSING = model(subgraph([tensor("x", (4,)), tensor("y", (4,))], [0], [1], [operator("TILE", [0], [1])]))
+SOFTMAX = model(
+    subgraph([tensor("x", (1, 10), INT8), tensor("y", (1, 10), INT8)], [0], [1], [operator("SOFTMAX", [0], [1])])
+)
+FLOAT_SOFTMAX = model(
+    subgraph([tensor("x", (1, 10), FLOAT32), tensor("y", (1, 10), FLOAT32)], [0], [1], [operator("SOFTMAX", [0], [1])])
+)
+
+
+def on(data: bytes, target: str | None, kernels: str | None = None, **others: int) -> int:
+    return arena_of(data, ModelOptions(target=target, kernels=kernels, scratch=others)).used
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_drawn_model_starts_in_what_is_said_and_not_in_less(seed: int) -> None:
+    pytest.importorskip("tflite_micro", reason="needs tflite_micro")
+    models = [row for k, row in enumerate(drawn(24, seed)) if k % 15 == seed]
+    counted: Counter[str] = Counter()
+    assert list(judged(models, counted)) == []
+    assert counted["exact"] > 3
+
+
+def test_less_than_is_said_does_not_start() -> None:
+    pytest.importorskip("tflite_micro", reason="needs tflite_micro")
+    least, device = arena_of(KWS).least, Device()
+    assert device.starts(KWS, least)
+    assert not device.starts(KWS, least - 16)
+    device.close()
+
+
+def test_pointers_of_4_bytes_need_less_and_small_enumerations_still_less() -> None:
+    host, xtensa, arm = on(KWS, None), on(KWS, "esp32"), on(KWS, "cortex-m4")
+    assert host > xtensa > arm
+    assert on(KWS, "riscv32") == on(KWS, "wasm32") == on(KWS, "esp32s3") == xtensa
+    assert "32-bit, reference kernels" in str(arena_of(KWS, ModelOptions(target="nano33ble")))
+
+
+def test_kernels_of_vendors_require_scratch_for_whole_numbers() -> None:
+    assert on(SOFTMAX, "esp32", "esp-nn") - on(SOFTMAX, "esp32") == 48  # four bytes for each of ten columns, rounded
+    assert on(FLOAT_SOFTMAX, "esp32", "esp-nn") == on(FLOAT_SOFTMAX, "esp32")
+    assert on(KWS, "esp32s3", "esp-nn") > on(KWS, "esp32", "esp-nn")
+    problem = read_model(KWS, options=ModelOptions(target="esp32s3", kernels="esp-nn")).problem
+    assert any("#scratch" in str(row.id) for row in problem.buffers)
+    assert arena_of(KWS, ModelOptions(target="xtensa", kernels="xtensa")).unknown
+
+
+def test_scratch_is_said_of_the_output_of_one_operator_and_then_the_answer_is_the_least() -> None:
+    arena = arena_of(CUSTOM, ModelOptions(scratch={"y": 4096}))
+    assert (arena.unknown, arena.said) == ((), ("CUSTOM",))
+    assert str(arena).startswith("at least ")
+    assert read_model(CUSTOM, options=ModelOptions(scratch={"y": 4096})).problem.buffers.size.max() == 4096
+
+
+@pytest.mark.parametrize(
+    ("target", "kernels", "rule"),
+    [
+        ("z80", None, "target: must be one of"),
+        ("esp32", "best", "kernels: must be one of"),
+        ("esp32", "cmsis-nn", 'kernels: must be reference for "esp32"'),
+        (None, "esp-nn", 'kernels: must be reference for "host"'),
+    ],
+)
+def test_a_target_that_is_not_known_is_refused(target: str | None, kernels: str | None, rule: str) -> None:
+    with pytest.raises(OptionError, match=rule):
+        read_model(KWS, options=ModelOptions(target=target, kernels=kernels))
+
+
+def test_an_operator_without_a_kernel_is_named(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "m.tflite").write_bytes(MISSING)
+    assert main(["check", str(tmp_path / "m.tflite"), "--budget", "64KiB", "--target", "cortex-m4"]) == 1
+    (failure,) = json.loads(capfd.readouterr().out)["failures"]
+    assert "TILE (of which TFLite Micro has no kernel)" in failure["message"]
+
+
+def test_the_whole_arena_is_checked_for_the_target(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "m.tflite").write_bytes(SOFTMAX)
+    assert main(["check", str(tmp_path / "m.tflite"), "--budget", "512", "--target", "esp32s3", "--kernels", "esp-nn"])
+    answer = json.loads(capfd.readouterr().out)["arena"]
+    assert answer["target"] == "esp32s3 (32-bit, esp-nn kernels)"
+    assert answer["flash"] == len(SOFTMAX)
+
+
+def test_a_size_that_the_runtime_refuses_is_not_written(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "m.tflite").write_bytes(SOFTMAX)
+    forms = "memplan.extensions.models.tflite.device_forms"
+    monkeypatch.setattr(f"{forms}.compared", lambda *given: (None, "not run"))
+    monkeypatch.setattr(f"{forms}.refusal", lambda *given: "tflite_micro does not start it")
+    line = ["convert", str(tmp_path / "m.tflite"), "-o", str(tmp_path / "new.tflite"), "--c-array"]
+    assert main(line) == 1
+    assert "not written, as the size of the arena would be wrong" in capfd.readouterr().err
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["m.tflite"]
+
+
+def test_the_table_of_sizes_has_three_ways_to_lay_out_structures() -> None:
+    head, *rows = TABLE.read_text().splitlines()
+    assert head.startswith("tflite-micro ")
+    for row in rows:
+        _, arm, _, whole, _, wide, _ = row.split(",")
+        assert int(arm) <= int(whole) <= int(wide)

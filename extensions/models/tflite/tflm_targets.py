@@ -1,0 +1,133 @@
+"""Processors that TFLite Micro runs on: the sizes of its structures there, and the kernels that firmware links.
+
+The table of sizes is made by `python -m lab.tflm_sizes` from the headers of one version, by compilers. Arm's ABI for
+firmware has pointers of 4 bytes, and enumerations as small as their values; Xtensa, RISC-V and wasm32 have whole ones.
+`host` is PyPI's `tflite_micro`: pointers of 8 bytes, records of its allocations, and kernels for compressed weights.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from csv import reader
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+from memplan.planner.errors import OptionError, shown
+
+_HOST = "host"
+REFERENCE = "reference"
+_CORES = {
+    "arm": "cortex-m0 cortex-m0+ cortex-m3 cortex-m4 cortex-m7 cortex-m23 cortex-m33 cortex-m52 cortex-m55 cortex-m85",
+    "ilp32": "esp32 esp32s2 esp32s3 esp32c2 esp32c3 esp32c5 esp32c6 esp32h2 esp32p4 riscv32 xtensa wasm32",
+    "lp64": _HOST,
+}
+ABIS = {core: abi for abi, cores in _CORES.items() for core in cores.split()}
+"""From a target to its column in the table."""
+KERNELS: Mapping[str, str] = {
+    REFERENCE: "",
+    "cmsis-nn": "cortex-m",
+    "esp-nn": "esp32",
+    "ethos-u": "cortex-m",
+    "xtensa": "xtensa",
+}
+"""From a set of kernels to the beginning of the targets that it is for."""
+_BOARDS = {
+    "nano33ble": "cortex-m4", "rp2040": "cortex-m0+", "rp2350": "cortex-m33", "stm32f4": "cortex-m4",
+    "stm32h7": "cortex-m7", "teensy41": "cortex-m7", "esp32-s3": "esp32s3", "esp32-c3": "esp32c3",
+}  # fmt: skip
+
+
+class Size(NamedTuple):
+    """A structure's bytes, and what divides its address."""
+
+    size: int
+    alignment: int
+
+
+@dataclass(frozen=True)
+class Target:
+    """A processor, and the set of kernels."""
+
+    name: str = _HOST
+    kernels: str = REFERENCE
+
+    @property
+    def abi(self) -> str:
+        """The column of the table of sizes."""
+        return ABIS[self.name]
+
+    @property
+    def is_host(self) -> bool:
+        """True for the runtime in Python, whose allocator keeps records."""
+        return self.name == _HOST
+
+    @property
+    def pointer(self) -> int:
+        """The bytes of a pointer."""
+        return self.runtime("Pointer").size
+
+    def runtime(self, name: str) -> Size:
+        """Return the size of one of the runtime's structures."""
+        return _table()[f"runtime {name}"][self.abi]
+
+    def kept(self, name: str) -> int:
+        """Return the bytes of what an operator's kernel keeps; 0 for nothing."""
+        return _table().get(f"data {name}", _NOTHING)[self.abi].size
+
+    def options(self, name: str) -> Size:
+        """Return the size of an operator's options as they are parsed; 0 for none."""
+        found = _table().get(f"options {name}", _NOTHING)[self.abi]
+        return _LATER.get(f"options {name}", found) if self.is_host else found
+
+    @property
+    def is_dsp(self) -> bool:
+        """True for Arm's cores with instructions for signals, and no vectors."""
+        return self.name in ("cortex-m4", "cortex-m7", "cortex-m33")
+
+    @property
+    def is_vector(self) -> bool:
+        """True for Arm's cores with vectors."""
+        return self.name in ("cortex-m52", "cortex-m55", "cortex-m85")
+
+    @property
+    def text(self) -> str:
+        """The target in words; empty for the default."""
+        if self == HOST:
+            return ""
+        return f"{self.name} ({8 * self.pointer}-bit, {self.kernels} kernels)"
+
+
+_LATER = {"options FULLY_CONNECTED": Size(32, 8)}
+"""What is larger in PyPI's `tflite_micro`, of 23 October 2026, than in the headers that the table is of."""
+_NOTHING = dict.fromkeys(_CORES, Size(0, 1))
+
+
+@cache
+def _table() -> Mapping[str, Mapping[str, Size]]:
+    with (Path(__file__).parent / "tflm_sizes.csv").open() as file:
+        _, *rows = reader(file)
+    return {
+        name: {abi: Size(int(cells[2 * k]), int(cells[2 * k + 1])) for k, abi in enumerate(_CORES)}
+        for name, *cells in rows
+    }
+
+
+HOST = Target()
+"""The runtime in Python with the reference kernels."""
+
+
+def target_of(name: str | None, kernels: str | None) -> Target:
+    """Return the target of two options; raises OptionError for what is not known, or does not go together."""
+    core = _BOARDS.get(name or _HOST, name or _HOST)
+    if core not in ABIS:
+        raise OptionError.of("target", f"must be one of {', '.join((*ABIS, *_BOARDS))}, got {shown(name)}")
+    kind = kernels or REFERENCE
+    if kind not in KERNELS:
+        raise OptionError.of("kernels", f"must be one of {', '.join(KERNELS)}, got {shown(kernels)}")
+    if not core.startswith(KERNELS[kind]):
+        raise OptionError.of(
+            "kernels", f"must be {REFERENCE} for {shown(core)}, as {kind} is for {KERNELS[kind]}, got {kind}"
+        )
+    return Target(core, kind)

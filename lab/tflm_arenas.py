@@ -1,0 +1,156 @@
+"""The least arena that memplan says of a model, beside that which TFLite Micro starts in: `[COUNT [SEED]] [FILE ...]`.
+
+Models are files, or drawn: every operator that the drawings know alone, in int8 and in float32, and COUNT of twos and
+threes. For each, the runtime of PyPI's `tflite_micro` starts in what is said, and does not in 16 bytes less; what it
+really takes is found by steps of 16 bytes. Models with kernels of which something is not known only have to take no
+less than is said. Where the runtime starts in less than is said, although what a kernel keeps then lies over tensors
+that it still asks for, as its checks do not look at those, that is counted by itself.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from memplan.extensions.models.tests.micro_models import FLOAT_ONLY, LAYERS, MicroModel
+from memplan.extensions.models.tflite.model import read_model
+from memplan.extensions.models.tflite.tflm_tail import arena_of, space_of
+from memplan.planner.errors import InputError
+
+_STEP, _MOST_STEPS = 16, 256
+_CHILD = """
+import os, struct, sys
+ask, answer = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+silent = os.open(os.devnull, os.O_WRONLY)
+os.dup2(silent, 1)
+os.dup2(silent, 2)
+from tflite_micro import runtime
+while head := ask.read(8):
+    n, size = struct.unpack("<ii", head)
+    data = ask.read(n)
+    try:
+        runtime.Interpreter.from_bytes(data, arena_size=size)
+        starts = 1
+    except RuntimeError:
+        starts = 0
+    answer.write(bytes([starts]))
+    answer.flush()
+"""
+
+
+class Device:
+    """TFLite Micro in a process of its own, which may end: then the model does not start."""
+
+    def __init__(self) -> None:
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def close(self) -> None:
+        """End the process."""
+        if self.process is not None:
+            self.process.communicate()
+            self.process = None
+
+    def starts(self, data: bytes, size: int) -> bool:
+        """Return True if a model starts in an arena of so many bytes."""
+        if self.process is None:
+            self.process = subprocess.Popen(
+                [sys.executable, "-P", "-c", _CHILD], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+            )
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        try:
+            self.process.stdin.write(len(data).to_bytes(4, "little") + size.to_bytes(4, "little") + data)
+            self.process.stdin.flush()
+        except BrokenPipeError:
+            pass
+        answer = self.process.stdout.read(1)
+        if not answer:
+            self.close()
+        return answer == b"\1"
+
+    def least(self, data: bytes, said: int) -> int | None:
+        """Return the least arena near what is said; None where the model starts in no larger one either."""
+        size = said
+        if self.starts(data, size):
+            while size > _STEP and said - size < _MOST_STEPS * _STEP and self.starts(data, size - _STEP):
+                size -= _STEP
+            return size
+        if not self.starts(data, said + (4 << 20)):
+            return None
+        while size < said + _MOST_STEPS * _STEP:
+            size += _STEP
+            if self.starts(data, size):
+                return size
+        return size
+
+
+def drawn(count: int, seed: int) -> Iterator[tuple[str, bytes]]:
+    """Yield models of one operator each, and then of two and three, by their names."""
+    draw = random.Random(seed)
+    kinds = {True: sorted(LAYERS.keys() - FLOAT_ONLY), False: sorted(LAYERS)}
+    alone = [(is_int8, [name]) for is_int8, names in kinds.items() for name in names]
+    several = [(is_int8, draw.choices(kinds[is_int8], k=2 + k % 2)) for k in range(count) for is_int8 in [k % 4 < 2]]
+    for k, (is_int8, names) in enumerate([*alone, *several]):
+        rows = draw.choice((1, 2, 3, 4, 6)) if len(names) > 1 else 4
+        model = MicroModel((1, rows, rows, draw.choice((2, 4, 6))), is_int8=is_int8, seed=seed + k)
+        try:
+            for name in names:
+                model.at = LAYERS[name](model, name)
+            yield f"{'int8' if is_int8 else 'float32'} {'+'.join(names)} {seed + k}", model.data()
+        except (ValueError, IndexError):  # too small an image for one of them
+            continue
+
+
+def judged(models: Iterable[tuple[str, bytes]], tally: Counter[str]) -> Iterator[str]:
+    """Yield a line for each model of which something else is said than what it takes; count all."""
+    device = Device()
+    for name, data in models:
+        try:
+            arena = arena_of(data)
+        except InputError:
+            tally["not read"] += 1
+            continue
+        found = device.least(data, arena.least)
+        if found is None:
+            word = "refused by both" if arena.unknown else "starts in no arena"
+        elif arena.unknown:
+            word = "at least, and is" if found >= arena.least else "said to be at least more than it takes"
+        elif space_of(read_model(data), arena.head).unguarded <= found < arena.least:
+            word = "exact, less overlaps"
+        else:
+            word = "exact" if found == arena.least else "too small" if found > arena.least else "too large"
+        tally[word] += 1
+        if word not in ("exact", "exact, less overlaps", "at least, and is", "refused by both"):
+            yield f"{name}: {word}: said {arena.least:,}, takes {found}"
+    device.close()
+
+
+def _files(paths: Iterable[Path]) -> Iterator[tuple[str, bytes]]:
+    for path in paths:
+        for file in sorted(path.rglob("*.tflite")) if path.is_dir() else [path]:
+            yield str(file), file.read_bytes()
+
+
+def main() -> int:
+    """Judge the files, or else what is drawn."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("what", nargs="*")
+    given = parser.parse_args().what
+    numbers = [int(word) for word in given if word.isdecimal()]
+    paths = [Path(word) for word in given if not word.isdecimal()]
+    tally: Counter[str] = Counter()
+    count, seed = (*numbers, 300, 0)[:2] if len(numbers) < 2 else numbers[:2]
+    models = _files(paths) if paths else drawn(count, seed if len(numbers) > 1 else 0)
+    for line in judged(models, tally):
+        print(line, flush=True)
+    print(", ".join(f"{word} {n}" for word, n in sorted(tally.items())))
+    return int(any(tally[word] for word in ("too small", "too large", "starts in no arena")))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

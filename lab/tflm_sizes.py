@@ -1,0 +1,170 @@
+"""The sizes of TFLite Micro's structures, as compilers have them: `TFLM INCLUDE... [--compiler ARM] [--to FILE]`.
+
+A probe has an array of the size, and one of the alignment, of each structure that the runtime puts into its arena; the
+compiler lays them out, and `nm` says how long they are. Structures that kernels hide in a source file are taken from
+there. Arm's bare-metal ABI has enumerations as small as their values, the other 32-bit ones do not, and host's is what
+PyPI's `tflite_micro` is built for, with compressed weights. INCLUDE are the folders of flatbuffers, gemmlowp and ruy.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+TABLE = Path(__file__).parents[1] / "extensions" / "models" / "tflite" / "tflm_sizes.csv"
+_FLAGS = [
+    "-std=c++17",
+    "-fno-exceptions",
+    "-fno-rtti",
+    "-fno-threadsafe-statics",
+    "-DTF_LITE_STATIC_MEMORY",
+    "-w",
+    "-O0",
+]
+_ARM = ["-mcpu=cortex-m4", "-mthumb"]
+ABIS = {
+    "arm": (_ARM, True),
+    "ilp32": ([*_ARM, "-fno-short-enums"], True),
+    "lp64": (["-DUSE_TFLM_COMPRESSION"], False),
+}
+"""Flags of each ABI, and whether the compiler for Arm makes it. The layouts of Xtensa, RISC-V and wasm32 are one."""
+_MICRO = "tensorflow/lite/micro"
+_KERNELS = [
+    *("activations", "add", "batch_matmul", "circular_buffer", "conv", "dequantize", "fully_connected", "hard_swish"),
+    *("leaky_relu", "logistic", "lstm_shared", "mul", "pad", "pooling", "quantize", "reduce", "softmax", "sub", "svdf"),
+]
+_HEADERS = [
+    "<new>",
+    '"tensorflow/lite/c/builtin_op_data.h"',
+    '"tensorflow/lite/kernels/internal/types.h"',
+    *(f'"{_MICRO}/{name}.h"' for name in ("micro_allocator", "recording_micro_allocator", "micro_allocation_info")),
+    *(f'"{_MICRO}/memory_planner/{name}_memory_planner.h"' for name in ("greedy", "linear")),
+    *(f'"{_MICRO}/arena_allocator/{name}.h"' for name in ("recording_single_arena_buffer_allocator",)),
+    f'"{_MICRO}/micro_resource_variable.h"',
+    *(f'"{_MICRO}/kernels/{name}.h"' for name in _KERNELS),
+]
+_RUNTIME = {
+    "Arena": "SingleArenaBufferAllocator",
+    "RecordingArena": "RecordingSingleArenaBufferAllocator",
+    "Allocator": "MicroAllocator",
+    "RecordingAllocator": "RecordingMicroAllocator",
+    "GreedyPlanner": "GreedyMemoryPlanner",
+    "LinearPlanner": "LinearMemoryPlanner",
+    "Subgraph": "SubgraphAllocations",
+    "Node": "NodeAndRegistration",
+    "EvalTensor": "TfLiteEvalTensor",
+    "Tensor": "TfLiteTensor",
+    "Quantization": "TfLiteAffineQuantization",
+    "IntArray": "TfLiteIntArray",
+    "Info": "AllocationInfo",
+    "Request": "internal::ScratchBufferRequest",
+    "Handle": "ScratchBufferHandle",
+    "Variables": "MicroResourceVariables",
+    "Pointer": "void*",
+    "Size": "size_t",
+}
+_DATA = {
+    "ADD": "OpDataAdd", "AVERAGE_POOL_2D": "OpDataPooling", "BATCH_MATMUL": "OpDataBatchMatmul",
+    "BATCH_MATMUL quantized": "QuantizationOpDataBatchMatmul", "CIRCULAR_BUFFER": "OpDataCircularBuffer",
+    "CONV_2D": "OpDataConv", "DEQUANTIZE": "DequantizeOpData", "FULLY_CONNECTED": "OpDataFullyConnected",
+    "HARD_SWISH": "HardSwishParams", "L2_NORMALIZATION": "L2NormalizationParams", "LEAKY_RELU": "LeakyReluOpData",
+    "LOGISTIC": "OpDataLogistic", "MEAN": "OpDataReduce", "MUL": "OpDataMul", "PAD": "OpData", "PRELU": "PreluParams",
+    "QUANTIZE": "OpDataQuantizeReference", "RELU": "ReluOpData", "RELU6": "Relu6OpData", "SOFTMAX": "SoftmaxParams",
+    "SPACE_TO_BATCH_ND": "SpaceToBatchParams", "STRIDED_SLICE": "StridedSliceParams", "SUB": "OpDataSub",
+    "SVDF": "OpDataSvdf", "UNIDIRECTIONAL_SEQUENCE_LSTM": "OpDataLSTM",
+}  # fmt: skip
+"""What kernels keep, declared in headers; a kernel is named once, others with the same structure are in the model."""
+_HIDDEN = {
+    "ADD_N": "add_n", "ASSIGN_VARIABLE": "assign_variable", "CALL_ONCE": "call_once", "CONCATENATION": "concatenation",
+    "CUMSUM": "cumsum", "EQUAL": "comparisons", "ELU": "elu", "EMBEDDING_LOOKUP": "embedding_lookup", "IF": "if",
+    "SELECT_V2": "select", "SQUARED_DIFFERENCE": "squared_difference", "TANH": "tanh",
+    "TRANSPOSE_CONV": "transpose_conv", "VAR_HANDLE": "var_handle", "WHILE": "while", "DIV": "div",
+    "ABS": "elementwise",
+    "LOG_SOFTMAX": "log_softmax", "MIRROR_PAD": "mirror_pad", "TFLite_Detection_PostProcess": "detection_postprocess",
+}  # fmt: skip
+"""What kernels keep, declared in the source file named."""
+_OPTIONS = {
+    "ADD": "Add", "ARG_MAX": "ArgMax", "BATCH_MATMUL": "BatchMatMul", "CALL_ONCE": "CallOnce", "CAST": "Cast",
+    "CONCATENATION": "Concatenation", "CONV_2D": "Conv", "CUMSUM": "Cumsum", "DEPTH_TO_SPACE": "DepthToSpace",
+    "DEPTHWISE_CONV_2D": "DepthwiseConv", "DIV": "Div", "FULLY_CONNECTED": "FullyConnected", "GATHER": "Gather",
+    "IF": "If", "L2_NORMALIZATION": "L2Norm", "LEAKY_RELU": "LeakyRelu", "MIRROR_PAD": "MirrorPadding", "MUL": "Mul",
+    "PACK": "Pack", "AVERAGE_POOL_2D": "Pool", "MEAN": "Reducer", "RESHAPE": "Reshape",
+    "RESIZE_BILINEAR": "ResizeBilinear", "RESIZE_NEAREST_NEIGHBOR": "ResizeNearestNeighbor", "SHAPE": "Shape",
+    "SOFTMAX": "Softmax", "SPACE_TO_DEPTH": "SpaceToDepth", "SPLIT": "Split", "SPLIT_V": "SplitV",
+    "SQUEEZE": "Squeeze", "STRIDED_SLICE": "StridedSlice", "SUB": "Sub", "SVDF": "SVDF",
+    "TRANSPOSE_CONV": "TransposeConv", "UNIDIRECTIONAL_SEQUENCE_LSTM": "UnidirectionalSequenceLSTM",
+    "UNPACK": "Unpack", "VAR_HANDLE": "VarHandle", "WHILE": "While",
+}  # fmt: skip
+"""An operator's options, as they are parsed into the arena."""
+_STRUCTURE = re.compile(r"^struct (OpData\w*|\w*OpData) \{.*?^\};", re.MULTILINE | re.DOTALL)
+
+
+def probe(tflm: Path) -> str:
+    """Return the source of the probe."""
+    kinds = {f"runtime {name}": of for name, of in _RUNTIME.items()}
+    kinds |= {f"data {name}": of for name, of in _DATA.items()}
+    kinds |= {f"options {name}": f"TfLite{of}Params" for name, of in _OPTIONS.items()}
+    lines = [f"#include {header}" for header in _HEADERS]
+    # A planner's rows, a resource variable and the parser's allocator are private or hidden: their members are these.
+    lines.append(
+        "namespace tflite { struct Rows { int size, offline, first, last, sorted, ids, offset, index, next, at; };"
+    )
+    lines.append("struct Variable { const char *container, *name; void* buffer; size_t bytes; int8_t initial; };")
+    lines.append("struct Builtin { virtual void f(); void* allocator; };")
+    kinds |= {"runtime Planned": "Rows", "runtime Variable": "Variable", "runtime Builtin": "Builtin"}
+    for name, file in _HIDDEN.items():
+        found = _STRUCTURE.search((tflm / _MICRO / "kernels" / f"{file}.cc").read_text())
+        if found is None:
+            sys.exit(f"{file}.cc: must have a structure that its kernel keeps")
+        needed = "constexpr int kMaxInputNum = 10; struct CenterSizeEncoding { float y, x, h, w; };"
+        lines.append(f"namespace in_{file} {{ {needed}\n{found[0]}\n}}")
+        kinds[f"data {name}"] = f"in_{file}::{found[1]}"
+    for name, of in kinds.items():
+        symbol = name.replace(" ", "_")
+        lines.append(f'extern "C" {{ char size_{symbol}[sizeof({of})]; char alignment_{symbol}[alignof({of})]; }}')
+    return "\n".join([*lines, "}", ""])
+
+
+def measured(source: str, command: list[str]) -> dict[str, tuple[int, int]]:
+    """Return the size and alignment of each structure, by name."""
+    with tempfile.TemporaryDirectory() as folder:
+        file, made = Path(folder) / "probe.cc", Path(folder) / "probe.o"
+        file.write_text(source)
+        subprocess.run([*command, "-c", str(file), "-o", str(made)], check=True)
+        listed = subprocess.run(["nm", "-S", str(made)], check=True, capture_output=True, text=True).stdout
+    sizes = {row[3]: int(row[1], 16) for row in map(str.split, listed.splitlines()) if len(row) == 4}
+    names = [name.removeprefix("size_") for name in sizes if name.startswith("size_")]
+    return {name: (sizes[f"size_{name}"], sizes[f"alignment_{name}"]) for name in names}
+
+
+def main() -> int:
+    """Write the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("tflm", type=Path)
+    parser.add_argument("include", nargs="*", type=Path)
+    parser.add_argument("--compiler", default="arm-none-eabi-g++")
+    parser.add_argument("--flags", default="", help="more flags of the compiler for Arm")
+    parser.add_argument("--version", default="90b983c2b")
+    parser.add_argument("--to", type=Path, default=TABLE)
+    given = parser.parse_args()
+    folders = [flag for folder in (given.tflm, *given.include) for flag in ("-I", str(folder.resolve()))]
+    source, columns = probe(given.tflm), dict[str, dict[str, tuple[int, int]]]()
+    for name, (flags, is_arm) in ABIS.items():
+        compiler = [given.compiler, *given.flags.split()] if is_arm else ["g++"]
+        columns[name] = measured(source, [*compiler, *_FLAGS, *flags, *folders])
+    head = ",".join(f"{name},{name} alignment" for name in columns)
+    rows = [f"tflite-micro {given.version},{head}"]
+    for name in columns["arm"]:
+        rows.append(
+            ",".join([name.replace("_", " ", 1), *(f"{n},{k}" for n, k in (c[name] for c in columns.values()))])
+        )
+    given.to.write_text("\n".join([rows[0], *sorted(rows[1:])]) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
