@@ -40,6 +40,7 @@ def _filled(begin: bytes, part: bytes, end: bytes) -> bytes:
     return begin + part * ((_BODY - 64) // len(part)) + end
 
 
+_NOTHING: tuple[int, str, str, Callable[[], bytes]] = (0, "", "", bytes)
 BOMBS: dict[str, tuple[int, str, str, Callable[[], bytes]]] = {
     "{} x 12": (12, "/v1/plan", _JSON, lambda: _filled(b'{"buffers":[', b"{},", b"{}]}")),
     "[] x 8": (8, "/v1/plan", _JSON, lambda: _filled(b'{"buffers":[', b"[],", b"[]]}")),
@@ -141,7 +142,7 @@ def bombs(folder: Path, only: str) -> Iterator[dict[str, object]]:
     command = [str(Path(sys.executable).with_name("memplan")), "keys", "add", "other"]
     other = subprocess.run(command, env=told, capture_output=True, text=True, check=True).stdout.split()[-1]
     with served(folder, **_MANIFESTS) as own:
-        kinds = {"nothing": (0, "", "", lambda: b"")} | {name: bomb for name, bomb in BOMBS.items() if only in name}
+        kinds = {"nothing": _NOTHING} | {name: bomb for name, bomb in BOMBS.items() if only in name}
         for name, (count, path, media, make) in kinds.items():
             body, over = make(), threading.Event()
             for probing in _watched(own, other, over):

@@ -53,10 +53,12 @@ class StackRefutations:
         if self.spaces is None:
             return []
         most = max(1, self.knapsack.rows)
+        cut_pool, need = np.zeros((2, most), dtype=np.int64)
         task = core.StackCuts(
             np.ascontiguousarray(home[self.knapsack.item]),
             column(ends),
-            *np.zeros((2, most), dtype=np.int64),
+            cut_pool,
+            need,
             np.zeros(most + 1, dtype=np.int64),
             np.zeros(_MEMBERS * most, dtype=np.int64),
             np.zeros(1, dtype=np.int64),
@@ -66,8 +68,8 @@ class StackRefutations:
         found: dict[tuple[int, frozenset[int]], NoGood] = {}
         for g in range(int(task.answer[0])):
             items = frozenset(item[task.buffer[first[g] : first[g + 1]]].tolist())
-            q, need = int(task.cut_pool[g]), int(task.need[g])
-            found[q, items] = NoGood(q, items, need)
+            q = int(cut_pool[g])
+            found[q, items] = NoGood(q, items, int(need[g]))
         return list(found.values())
 
 

@@ -140,7 +140,7 @@ def test_every_pod_is_fenced_and_needs_no_rights() -> None:
 
 
 def settings_of(said: Mapping[str, str]) -> Settings:
-    given = {name.removeprefix(PREFIX).lower(): value for name, value in said.items()}
+    given: dict[str, Any] = {name.removeprefix(PREFIX).lower(): value for name, value in said.items()}
     return Settings(**{name: value for name, value in given.items() if name not in ("database_url", "admin_key")})
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -25,7 +26,7 @@ def rows() -> Iterator[tuple[str, str]]:
 
 @pytest.mark.parametrize(("name", "option"), [*rows()])
 def test_an_option_that_says_nothing_alone_is_refused_with_what_it_goes_with(name: str, option: str) -> None:
-    model = QUESTIONS[name].options
+    model: Any = QUESTIONS[name].options
     partners = model.needs[option]
     rule = f"^{option}: must be given with {' or '.join(partners)} only, got "
     with pytest.raises(OptionError, match=rule):
@@ -41,14 +42,14 @@ def test_each_entrance_refuses_it() -> None:
     rule = re.escape("distance: must be given with plans only, got 3")
     with pytest.raises(OptionError, match=rule):
         memplan.plan(problem, distance=3)
-    plan = QUESTIONS["plan"]
+    plan: Any = QUESTIONS["plan"]
     with pytest.raises(OptionError, match=rule):
         plan.answered({"problem": problem}, plan.options(distance=3), Control())
 
 
 @pytest.mark.parametrize("option", ["solver", "heaps", "profile"])
 def test_shared_objects_refuse_options_of_pools(option: str) -> None:
-    question = QUESTIONS["plan"]
+    question: Any = QUESTIONS["plan"]
     rows = [{"id": "a", "size": 4, "start": 0, "end": 2}]
     problem = question.inputs[0].from_json({"kind": "objects", "buffers": rows})
     value = {"solver": "greedy", "heaps": 64, "profile": "size"}[option]

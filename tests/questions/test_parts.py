@@ -51,8 +51,8 @@ def noted(name: str, most: int) -> list[Any]:
             raise StoppedError
 
     with suppress(StoppedError):
-        options = read_body_options(question, given, {})
-        question.answered(read_question(question, given), options, Control(note=note))
+        read = read_body_options(question, given, {})
+        question.answered(read_question(question, given), read, Control(note=note))
     return found
 
 

@@ -150,7 +150,8 @@ def _problem(file: str) -> Problem | None:
 def request(name: str, file: str) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the inputs and options of a question about an example; raises MemplanError where it has no plan."""
     question, example, problem = QUESTIONS[name], EXAMPLES[file], _problem(file)
-    files = {each.name: example for each in question.inputs if each.name in _FILES and each.from_file is not None}
+    given = (each.name for each in question.inputs if each.name in _FILES and each.from_file is not None)
+    files: dict[str, Any] = dict.fromkeys(given, example)
     options: dict[str, Any] = {"dims": example.dims} if example.dims else {}
     if "deterministic" in question.options.model_fields:
         options["deterministic"] = True

@@ -13,7 +13,7 @@ from memplan.questions.explain.explain import QUESTION
 def explain(line: CommandLine) -> int:
     """Answer, with the plans of repairs where a page shows them."""
     call = read(line)
-    if call.has_output(PAGE) and getattr(call.options, "repairs", 0):
+    if call.has_output(PAGE) and getattr(call.options, "repairs", False):
         call.change(with_plans=True)
     answer = ask(call)
     show(call, answer)

@@ -128,8 +128,7 @@ class FormSearch:
 
 def deployed(file: bytes, options: ConvertOptions, running: Control) -> Converted:
     """Return a model in its best form for TFLite Micro, compared with the original by execution if installed."""
-    given = read_tflite(file)
-    names = {operator.name for graph in given.subgraphs for operator in graph.operators}
+    names = {operator.name for graph in read_tflite(file).subgraphs for operator in graph.operators}
     if alone := next((name for name in options.scratch if name not in names), None):
         rule = "must be of all operators of a name where the model may be written in another form"
         raise OptionError.of("scratch", f"{rule}, got {shown(alone)}")

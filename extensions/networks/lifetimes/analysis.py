@@ -118,7 +118,8 @@ def _problem(
     for name, count in Counter(row["id"] for row in rows).items():
         if count > 1:
             raise OperationsError(f"{name}: must be the name of one buffer only, with the path of its call before it")
-    fields = {"name": operations.name, "buffers": rows, "pools": operations.pools, "objective": operations.objective}
+    fields: dict[str, Any] = {"name": operations.name, "buffers": rows}
+    fields |= {"pools": operations.pools, "objective": operations.objective}
     if pairs := [*_of_exclusive_branches(timeline, alive, way)]:
         fields["may_share"] = pairs
     return Problem.model_validate(fields)
