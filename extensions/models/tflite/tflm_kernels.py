@@ -19,7 +19,7 @@ _OUT = -1
 _TABLE = 1026
 """The bytes of each of the two tables of a softmax of 16 bits."""
 _TEMPORARIES: dict[str, tuple[int, ...]] = {}
-for _names, _order in {
+for _names, _places in {
     "ARG_MAX ARG_MIN CALL_ONCE FLOOR LOGICAL_AND LOGICAL_OR MAXIMUM MINIMUM NEG PACK SHAPE TRANSPOSE UNPACK VAR_HANDLE"
     " WHILE": (),
     "IF READ_VARIABLE RELU6 SPLIT": (0,),
@@ -40,7 +40,7 @@ for _names, _order in {
     "CONV_2D DEPTHWISE_CONV_2D": (_OUT, 0, 1, 0, 1, 2, _OUT),
     "UNIDIRECTIONAL_SEQUENCE_LSTM": (*range(24), _OUT),
 }.items():
-    _TEMPORARIES |= dict.fromkeys(_names.split(), _order)
+    _TEMPORARIES |= dict.fromkeys(_names.split(), _places)
 _BY_INPUTS = frozenset(("ADD_N", "CONCATENATION", "MEAN", "SUM", "REDUCE_ALL", "REDUCE_MAX", "REDUCE_MIN"))
 _SAME_DATA = {
     "DEPTHWISE_CONV_2D": "CONV_2D", "MAX_POOL_2D": "AVERAGE_POOL_2D", "PADV2": "PAD", "RSQRT": "ABS",

@@ -157,10 +157,10 @@ def _before_planning(model: Model, space: Space) -> None:
                 space.take("IntArray", more=4 * scales)
         for size in kept_later(graphs[i], operator, target):
             space.keep(size)
-        name = _variable_of(graphs[i], operator)
-        if name is not None and name not in assigned:
-            assigned.add(name)
-            space.keep(variables[name])
+        variable = _variable_of(graphs[i], operator)
+        if variable is not None and variable not in assigned:
+            assigned.add(variable)
+            space.keep(variables[variable])
         n_requests += len(scratch_of(model, i, k) or ())
         space.set_head(request * (n_requests + _MOST_REQUESTS))
     space.keep_rows("Handle", n_requests)

@@ -8,7 +8,9 @@ convolutions of 1 x 1 require more.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from memplan.extensions.models.tflite.facts import OperatorReader
 from memplan.extensions.models.tflite.model import Operator, Subgraph, TfliteTensor
@@ -92,7 +94,7 @@ def _window(graph: Subgraph, operator: Operator) -> _Window | None:
         return None if not made.shape else _Window(1, (1, 1, 1), (1, 1), (1, 1, made.shape[-1]), *((1, 1),) * 3)
     if image is None or len(image.shape) != 4 or len(made.shape) != 4:
         return None
-    facts = OperatorReader(graph, operator, _no_content).attributes()
+    facts: Mapping[str, Any] = OperatorReader(graph, operator, _no_content).attributes()
     kernel, pads, strides = (facts.get(word) for word in ("kernel", "pads", "strides"))
     dilations = facts.get("dilations", (1, 1))
     if not all(isinstance(each, tuple) for each in (kernel, pads, strides, dilations)):
