@@ -95,10 +95,10 @@ def _window(graph: Subgraph, operator: Operator) -> _Window | None:
     if image is None or len(image.shape) != 4 or len(made.shape) != 4:
         return None
     facts: Mapping[str, Any] = OperatorReader(graph, operator, _no_content).attributes()
-    kernel, pads, strides = (facts.get(word) for word in ("kernel", "pads", "strides"))
-    dilations = facts.get("dilations", (1, 1))
-    if not all(isinstance(each, tuple) for each in (kernel, pads, strides, dilations)):
+    found: list[Any] = [facts.get("dilations", (1, 1)), *(facts.get(word) for word in ("kernel", "pads", "strides"))]
+    if not all(isinstance(each, tuple) for each in found):
         return None
+    dilations, kernel, pads, strides = found
     return _Window(image.shape[0], image.shape[1:], kernel, made.shape[1:], pads[:2], strides, dilations)
 
 

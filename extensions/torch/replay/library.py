@@ -43,23 +43,22 @@ class AllocatorEvent(ctypes.Structure):
 @cache
 def library_path() -> str:
     """Return the path of the compiled allocator; raises InputError without a compiler of C."""
-    compiler = shlex.split(os.environ.get("CC", "")) or [
-        shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
-    ]
+    found = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
+    compiler = shlex.split(os.environ.get("CC", "")) or [found or ""]
     sources = (_HERE / "replay.c", _HERE / "replay.h")
     digest = hashlib.sha256(b"".join(file.read_bytes() for file in sources)).hexdigest()[:16]
     cached = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "memplan"
     made = cached / f"replay-{digest}.so"
     if made.is_file():
         return str(made)
-    if compiler[0] is None:
+    if not compiler[0]:
         raise InputError("allocator: must be compiled once, and there is no compiler of C: install gcc, or set CC")
     try:
         cached.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=cached) as folder:
             built = Path(folder) / "replay.so"
             flags = ["-O2", "-std=c11", "-shared", "-fPIC", "-o", str(built), str(sources[0]), "-ldl"]
-            subprocess.run([*map(str, compiler), *flags], check=True, capture_output=True, text=True)
+            subprocess.run([*compiler, *flags], check=True, capture_output=True, text=True)
             built.replace(made)  # at once, beside other processes
     except (OSError, subprocess.CalledProcessError) as error:
         said = getattr(error, "stderr", None) or error
