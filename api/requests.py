@@ -252,7 +252,7 @@ def _read_options(
     shape: BodyShape, parts: BodyParts, asked: Mapping[str, Sequence[str]]
 ) -> tuple[QuestionOptions, WireValue | None]:
     """Return the options of a request and its reading options; raises OptionError."""
-    asked = beside_body((shape.options, *([] if shape.reading is None else [shape.reading])), parts.options, asked)
+    asked = query_values((shape.options, *([] if shape.reading is None else [shape.reading])), parts.options, asked)
     if of_body := [name for name in asked if name in shape.inputs]:
         raise OptionError(*(f"{name}: must be in the body" for name in of_body))
     if unknown := [name for name in (*parts.options, *asked) if name not in shape.known]:
@@ -264,7 +264,7 @@ def _read_options(
     return options, merged_options(shape.reading, parts.options, asked)
 
 
-def beside_body(
+def query_values(
     models: Iterable[type[WireValue]], inside: Mapping[str, Any], asked: Mapping[str, Sequence[str]]
 ) -> dict[str, Sequence[str]]:
     """Return what a query says beside a body; raises OptionError for what both say.

@@ -11,7 +11,7 @@ from urllib.parse import parse_qsl, urlencode
 from memplan.api.http.job_models import JobChange, Terms
 from memplan.api.options import Options
 from memplan.api.request_bodies import PLAN, body_shape
-from memplan.api.requests import ParsedRequest, beside_body, check_time_limit, head_of, merged_options, parse_request
+from memplan.api.requests import ParsedRequest, check_time_limit, head_of, merged_options, parse_request, query_values
 from memplan.api.settings import Settings
 from memplan.api.store.job import Job
 from memplan.api.store.tables.jobs import NAME_CHARACTERS
@@ -44,7 +44,7 @@ def read_new_job(body: bytes, media: str, query: str, settings: Settings, said: 
     head = head_of(media, urlencode([pair for pair in pairs if pair[0] not in passed]))
     asked = parse_request(kind, head, body)
     check_time_limit(asked.options, settings)
-    terms = merged_options(Terms, asked.terms, beside_body([Terms], asked.terms, own))
+    terms = merged_options(Terms, asked.terms, query_values([Terms], asked.terms, own))
     change = None if own_name is None else JobChange.model_validate({"name": own_name})
     subject, digest = _subject_of(asked, body), sha256(f"{kind}\n{query}\n{media}\n".encode() + body)
     named = subject.name if change is None else change.name

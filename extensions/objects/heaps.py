@@ -145,7 +145,7 @@ class _HeapSearch:
         for heap in heaps:
             if heap not in self.planned:
                 self.planned[heap] = _part(
-                    _one_heap(self.problem, {self.ids[i] for i in heap}, self.limit), self.control, 0.2
+                    _heap_problem(self.problem, {self.ids[i] for i in heap}, self.limit), self.control, 0.2
                 )
             plan = self.planned[heap]
             self.is_open |= plan.status not in ("optimal", "infeasible")
@@ -156,7 +156,7 @@ class _HeapSearch:
             self.least, self.deal = total, [*heaps]
 
 
-def _one_heap(problem: Problem, ids: Collection[int | str], limit: int) -> Problem:
+def _heap_problem(problem: Problem, ids: Collection[int | str], limit: int) -> Problem:
     """Return the problem of some buffers in a heap of their own."""
     rows = [row for row in rows_without_pool(problem) if row["id"] in ids]
     pairs = [pair for pair in problem.conflicts if {*pair} <= {*ids}]
@@ -225,7 +225,7 @@ def _heap_by_heap(problem: Problem, dealt: Dealt, heaps: Heaps, least_bytes: int
     """Plan each heap separately, and return all of them."""
     heap_of = _by_heap(dealt)
     for number, offsets in enumerate(heap_of):
-        plan = _part(_one_heap(problem, offsets, heaps.limit), control, 1 / (len(heap_of) - number))
+        plan = _part(_heap_problem(problem, offsets, heaps.limit), control, 1 / (len(heap_of) - number))
         if plan.placements:  # otherwise the time is over, and the heap keeps the best that is known
             heap_of[number] = {each.id: each.offset for each in plan.placements}
     return _plan_of(problem, heap_of, heaps, least_bytes)

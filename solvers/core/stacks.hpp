@@ -33,8 +33,8 @@ class Stacks {
         if (spaces_.end[alive_[k]] > t) alive_[to++] = alive_[k];
       for (count = to; x < sorted_.size && spaces_.start[sorted_[x]] == t; ++x) alive_[count++] = sorted_[x];
       for (i64 q = 0; q < spaces_.capacity.size; ++q)
-        if (spaces_.capacity[q] != kAbsent && !is_refuted(q, pool, count, end[q])) continue;
-        else if (spaces_.capacity[q] != kAbsent && !add(q, members_, size_, least_top(q))) return false;
+        if (spaces_.capacity[q] != kAbsent && is_refuted(q, pool, count, end[q]) && !add(q, members_, size_, least_top(q)))
+          return false;
     }
     return true;
   }

@@ -19,10 +19,10 @@ from memplan.extensions.models.tflite.open_shapes import open_dimensions, with_s
 from memplan.extensions.models.tflite.tflm_arena import (
     ALIGNMENT,
     arena_head,
+    model_for_options,
     rounded_bytes,
     scratch_of,
     scratch_of_model,
-    told,
 )
 from memplan.extensions.networks.operations.graph_facts import OperationFacts
 from memplan.extensions.readers.draft import Kind, OperationsDraft
@@ -43,7 +43,7 @@ _MOST_RUNNING = 64
 
 def read(data: bytes, options: ModelOptions) -> Imported:
     """Read a model, with sizes for open dimensions from the options; raises FormatError and OptionError."""
-    model = told(read_model(data), options)
+    model = model_for_options(read_model(data), options)
     if options.dims:
         model = with_sizes(model, options.sizes)
     names = {operator.name for graph in model.subgraphs for operator in graph.operators}

@@ -27,7 +27,7 @@ from memplan.extensions.models.flatbuffer import (
 )
 from memplan.extensions.models.tflite.model import OFFLINE_PLAN, Model, TfliteTensor, read_model
 from memplan.extensions.models.tflite.system import IDENTIFIER, is_tflite
-from memplan.extensions.models.tflite.tflm_arena import ALIGNMENT, KERNELS, arena_head, rounded_bytes, told
+from memplan.extensions.models.tflite.tflm_arena import ALIGNMENT, KERNELS, arena_head, model_for_options, rounded_bytes
 from memplan.planner.errors import FormatError, Option, shown
 from memplan.planner.foreign.arena import scratch_flags
 from memplan.planner.foreign.layout import VerifiedLayout
@@ -44,7 +44,7 @@ def write_tflm(layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
     if layout.model is None or not is_tflite(layout.model):
         way = "give the file that the plan was made of, with that ending"
         raise FormatError("problem: must be the model, a .tflite file, for tflite", way=way)
-    model = told(read_model(layout.model), layout.options)
+    model = model_for_options(read_model(layout.model), layout.options)
     for graph in model.subgraphs[1:]:
         if variable := next((tensor for tensor in graph.tensors if tensor.is_variable), None):
             rule = (

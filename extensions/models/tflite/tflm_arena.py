@@ -92,7 +92,7 @@ class _Request:
         self.last = time
 
 
-def told(model: Model, options: ModelOptions | None) -> Model:
+def model_for_options(model: Model, options: ModelOptions | None) -> Model:
     """Return a model with what the options say of its kernels and its processor; raises OptionError."""
     if options is None:
         return model

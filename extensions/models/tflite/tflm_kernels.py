@@ -72,10 +72,10 @@ def options_of(operator: Operator, target: Target) -> Size:
     return target.options(_SAME_OPTIONS.get(operator.name, operator.name))
 
 
-def kept_first(operator: Operator, target: Target) -> int:
+def construction_bytes(operator: Operator, target: Target) -> int:
     """Return the bytes that a kernel keeps from when it is made."""
     name = _SAME_DATA.get(operator.name, operator.name)
-    return 0 if name in _WHILE_PREPARING else target.kept(name) + vendor_keeps(operator, target)
+    return 0 if name in _WHILE_PREPARING else target.kernel_bytes(name) + vendor_keeps(operator, target)
 
 
 def temporaries(graph: Subgraph, operator: Operator) -> Iterator[TfliteTensor]:
@@ -102,20 +102,20 @@ def _order(graph: Subgraph, operator: Operator) -> tuple[int, ...]:
     return (0,) if name == "ethos-u" else _TEMPORARIES.get(name, ())
 
 
-def kept_later(graph: Subgraph, operator: Operator, target: Target) -> Iterator[int]:
+def preparation_sizes(graph: Subgraph, operator: Operator, target: Target) -> Iterator[int]:
     """Yield the bytes that a kernel keeps from when it prepares."""
     name = operator.name
     first, weights = (graph.tensors[k] if k >= 0 else None for k in (*operator.inputs, -1, -1)[:2])
     is_quantized = first is not None and first.type in (_INT8, _INT16)
     if name in _WHILE_PREPARING and is_quantized:
-        yield target.kept(name)
+        yield target.kernel_bytes(name)
     if weights is not None:
         if name in _BY_CHANNEL and len(weights.shape) > _BY_CHANNEL[name]:
             yield from (4 * weights.shape[_BY_CHANNEL[name]],) * 2
         elif name == "FULLY_CONNECTED" and scales_of(weights) > 1 and is_quantized:
             yield from (4 * scales_of(weights),) * 2
     if name == "BATCH_MATMUL":
-        yield target.kept("BATCH_MATMUL_quantized") if is_quantized else 0
+        yield target.kernel_bytes("BATCH_MATMUL_quantized") if is_quantized else 0
         # The second one is turned unless it lies so already, the first one where that is asked for.
         options = None if operator.table is None else operator.table.table(4, "builtin_options")
         asked = [options is not None and options.integer(k, "adj", "B") != 0 for k in (0, 1)]

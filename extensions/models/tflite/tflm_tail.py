@@ -14,12 +14,18 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from memplan.extensions.models.tflite.model import Model, Operator, Subgraph, TfliteTensor, read_model
-from memplan.extensions.models.tflite.tflm_arena import ALIGNMENT, arena_head, scratch_of, scratch_of_model, told
+from memplan.extensions.models.tflite.tflm_arena import (
+    ALIGNMENT,
+    arena_head,
+    model_for_options,
+    scratch_of,
+    scratch_of_model,
+)
 from memplan.extensions.models.tflite.tflm_kernels import (
+    construction_bytes,
     is_known,
-    kept_first,
-    kept_later,
     options_of,
+    preparation_sizes,
     scales_of,
     temporaries,
     tensor_bytes,
@@ -37,7 +43,7 @@ _MOST_REQUESTS = 12
 
 def arena_of(data: bytes, options: ModelOptions | None = None) -> ModelArena:
     """Return the arena of a model's file, for what the options say; raises OptionError for what is not known."""
-    return replace(whole_arena(told(read_model(data), options)), flash=len(data))
+    return replace(whole_arena(model_for_options(read_model(data), options)), flash=len(data))
 
 
 def on_host(options: ModelOptions | None) -> ModelOptions | None:
@@ -71,9 +77,9 @@ def whole_arena(model: Model) -> ModelArena:
 def space_of(model: Model, head: int) -> Space:
     """Return what a model takes of an arena from its two ends, of which `head` is for tensors and scratch."""
     space = Space(model.target)
-    _before_planning(model, space)
+    _count_preparation(model, space)
     _planning(model, space, head)
-    _given_and_made(model, space)
+    _count_inputs_and_outputs(model, space)
     return space
 
 
@@ -126,7 +132,7 @@ class Space:
         self.unguarded = max(self.unguarded, self.top + self.tail)
 
 
-def _before_planning(model: Model, space: Space) -> None:
+def _count_preparation(model: Model, space: Space) -> None:
     """Count the allocations before tensors are placed, in the runtime's order."""
     graphs, variables, target = model.subgraphs, _variables(model), space.target
     kind = "Recording" if target.is_host else ""
@@ -147,7 +153,7 @@ def _before_planning(model: Model, space: Space) -> None:
     for _, _, operator in operators:
         space.keep(*options_of(operator, target))
     for _, _, operator in operators:
-        space.keep(kept_first(operator, target))
+        space.keep(construction_bytes(operator, target))
     n_requests, assigned = 0, set[str]()
     for i, k, operator in operators:
         for tensor in temporaries(graphs[i], operator):
@@ -155,7 +161,7 @@ def _before_planning(model: Model, space: Space) -> None:
             if scales := scales_of(tensor):
                 space.take("Quantization")
                 space.take("IntArray", more=4 * scales)
-        for size in kept_later(graphs[i], operator, target):
+        for size in preparation_sizes(graphs[i], operator, target):
             space.keep(size)
         variable = _variable_of(graphs[i], operator)
         if variable is not None and variable not in assigned:
@@ -190,7 +196,7 @@ def _planning(model: Model, space: Space, head: int) -> None:
     space.set_head(head)
 
 
-def _given_and_made(model: Model, space: Space) -> None:
+def _count_inputs_and_outputs(model: Model, space: Space) -> None:
     """Count the allocations for inputs and outputs, after tensors are placed."""
     main = model.subgraphs[0]
     for indices in (main.inputs, main.outputs):

@@ -72,7 +72,7 @@ class Target:
         """Return the size of one of the runtime's structures."""
         return _table()[f"runtime {name}"][self.abi]
 
-    def kept(self, name: str) -> int:
+    def kernel_bytes(self, name: str) -> int:
         """Return the bytes of what an operator's kernel keeps; 0 for nothing."""
         return _table().get(f"data {name}", _NOTHING)[self.abi].size
 

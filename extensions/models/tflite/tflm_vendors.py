@@ -106,7 +106,7 @@ def _no_content(_: TfliteTensor) -> bytes:
     return b""
 
 
-def _up(number: int, step: int) -> int:
+def _round_up(number: int, step: int) -> int:
     return -(-number // step) * step
 
 
@@ -121,9 +121,9 @@ def _cmsis(name: str, at: _Window, target: Target) -> int | None:
         if is_narrow:
             return 0
         if not target.is_vector:
-            return 4 * _up(width * height * channels, 4)
+            return 4 * _round_up(width * height * channels, 4)
         is_row = rows == 1 and height == 1 and at.dilations[1] == 1 and at.strides[1] * channels % 4 == 0
-        return None if is_row else 4 * _up(channels * width * height, 16)
+        return None if is_row else 4 * _round_up(channels * width * height, 16)
     if name == "DEPTHWISE_CONV_2D":
         if target.is_vector and channels == 1 and out[2] > 1:
             return None
@@ -149,14 +149,14 @@ def _s3_convolution(at: _Window) -> int:
     (top, left), (down, right) = at.pads, at.strides
     margin = 64
     if (height, width, top, left, down, right) == (1, 1, 0, 0, 1, 1):
-        wide = _up(channels, 8)
+        wide = _round_up(channels, 8)
         turned = 16 * wide if rows * columns >= 8 else 0
         return (rows * columns * wide if channels % 8 else 0) + wide * made + turned + margin
     row, whole = width * channels, width * height * channels
     if row < 16 <= whole:
-        return made * 4 + 16 + made * _up(whole, 16) + 16 + _up(whole, 16) + margin
+        return made * 4 + 16 + made * _round_up(whole, 16) + 16 + _round_up(whole, 16) + margin
     padded = (columns + 2 * left) * (rows + 2 * top) * channels if left or top else 0
-    filters = width * height * _up(channels, 16) * made + _up(row, 16) * height * made
+    filters = width * height * _round_up(channels, 16) * made + _round_up(row, 16) * height * made
     behind = max(0, out_columns * right + width - 1 - columns), max(0, out_rows * down + height - 1 - rows)
     edges = (columns + behind[0]) * (rows + behind[1]) * channels if any(behind) else 0
     return padded + filters + edges + margin + 4 * made
@@ -176,15 +176,15 @@ def _s3_depthwise(at: _Window) -> int:
             whole = (columns + more[0]) * (rows + more[1]) * channels
             return filters + 16 + (whole if whole <= _MOST_MADE else (columns + more[0]) * height * channels)
         if (height, width) == (3, 3) and channels >= 12:
-            wide = _up(channels, 16)
+            wide = _round_up(channels, 16)
             sides = 2 * left + max(0, behind[0]), 2 * top + max(0, behind[1])
             return 9 * wide + (columns + sides[0]) * (rows + sides[1]) * wide + out_columns * out_rows * wide + 64
         both = 2 * (filters + area)
         is_small = (height, width) == (3, 3) or both <= _MOST_TILED
         return 32 + (both if is_small else 2 * filters + 2 * columns * height * channels)
     if each == 1 and channels > 3:
-        wide = _up(channels, 8)
-        start = _up(2 * width * height * wide, 16)
-        start = _up(_up(start + 2 * rows * columns * wide, 16) + out_columns * out_rows * wide, 16)
+        wide = _round_up(channels, 8)
+        start = _round_up(2 * width * height * wide, 16)
+        start = _round_up(_round_up(start + 2 * rows * columns * wide, 16) + out_columns * out_rows * wide, 16)
         return start + 12 * wide + 16
     return 32 + (2 * (filters + area) if each % 4 == 0 else 0)

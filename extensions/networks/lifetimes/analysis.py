@@ -120,12 +120,12 @@ def _problem(
             raise OperationsError(f"{name}: must be the name of one buffer only, with the path of its call before it")
     fields: dict[str, Any] = {"name": operations.name, "buffers": rows}
     fields |= {"pools": operations.pools, "objective": operations.objective}
-    if pairs := [*_of_exclusive_branches(timeline, alive, way)]:
+    if pairs := [*_sharing_pairs(timeline, alive, way)]:
         fields["may_share"] = pairs
     return Problem.model_validate(fields)
 
 
-def _of_exclusive_branches(
+def _sharing_pairs(
     timeline: ProgramTimeline, alive: Iterable[PlannedVariable], way: ReadingKind
 ) -> Iterator[tuple[str, str]]:
     """Yield the pairs of buffers that are alive together and of which no execution has written both.
@@ -138,7 +138,7 @@ def _of_exclusive_branches(
     for span in alive:
         row = timeline.variables[span.variable]
         is_alone = row.role == "temporary" and not row.is_persistent and len(timeline.families[span.variable]) == 1
-        if is_alone and (place := _only_branch(timeline, span)) is not None:
+        if is_alone and (place := _enclosing_branch(timeline, span)) is not None:
             written[place[0]][place[1]].append(span)
     pairs = (
         (timeline.variables[a.variable].id, timeline.variables[b.variable].id)
@@ -150,7 +150,7 @@ def _of_exclusive_branches(
     yield from islice(pairs, _MOST_PAIRS)
 
 
-def _only_branch(timeline: ProgramTimeline, span: PlannedVariable) -> tuple[BranchChoice, int] | None:
+def _enclosing_branch(timeline: ProgramTimeline, span: PlannedVariable) -> tuple[BranchChoice, int] | None:
     """Return the choice of the whole program in one branch of which all that writes a variable is; None without."""
     stretches = [use.stretch for use in span.uses if use.action not in ("read", "hold") and not use.is_about_scope]
     choices = (part for part in timeline.whole.parts if isinstance(part, BranchChoice))

@@ -85,10 +85,10 @@ def advice_of(step: StepMemory, device: FitsOptions, planned: int | None, *, is_
     # Both where the snapshot says what was there, and from an empty device.
     now = simulate(step, device, None).allocator.peak
     rows = [
-        *_of_settings(whole, device, settings),
-        *_of_threshold(whole, device, settings),
-        *_of_priming(whole, device, settings, reserved),
-        *_of_graphs(whole, device, settings),
+        *_settings_rows(whole, device, settings),
+        *_threshold_rows(whole, device, settings),
+        *_priming_rows(whole, device, settings, reserved),
+        *_graph_rows(whole, device, settings),
     ]
     if planned is not None:
         line = "plan = memplan.torch.record(step); with memplan.torch.planned(plan): step()"
@@ -131,7 +131,7 @@ def _reserved(
     return None if found.stopped else found.allocator.peak
 
 
-def _of_settings(step: StepMemory, device: FitsOptions, settings: AllocatorSettings) -> Iterator[AdviceRow]:
+def _settings_rows(step: StepMemory, device: FitsOptions, settings: AllocatorSettings) -> Iterator[AdviceRow]:
     """Yield the rows of expandable segments, and of the best largest block that is split."""
     if not settings.expandable:
         found = _reserved(step, device, replace(settings, expandable=True, max_split_size=None))
@@ -159,7 +159,7 @@ def _of_settings(step: StepMemory, device: FitsOptions, settings: AllocatorSetti
         )
 
 
-def _of_threshold(step: StepMemory, device: FitsOptions, settings: AllocatorSettings) -> Iterator[AdviceRow]:
+def _threshold_rows(step: StepMemory, device: FitsOptions, settings: AllocatorSettings) -> Iterator[AdviceRow]:
     """Yield the row of the best part of the capacity above which free segments go back; none without a capacity."""
     if device.usable is None or settings.expandable:
         return
@@ -176,7 +176,7 @@ def _of_threshold(step: StepMemory, device: FitsOptions, settings: AllocatorSett
         )
 
 
-def _of_priming(
+def _priming_rows(
     step: StepMemory, device: FitsOptions, settings: AllocatorSettings, reserved: int | None
 ) -> Iterator[AdviceRow]:
     """Yield the row of the block that is allocated and freed first; of equal totals, that of the least block.
@@ -217,7 +217,7 @@ def _of_priming(
         )
 
 
-def _of_graphs(step: StepMemory, device: FitsOptions, settings: AllocatorSettings) -> Iterator[AdviceRow]:
+def _graph_rows(step: StepMemory, device: FitsOptions, settings: AllocatorSettings) -> Iterator[AdviceRow]:
     """Yield the row of one pool for all CUDA graphs, captured in the recorded order and run in turns."""
     if len({row.private for row in step.tensors if row.private}) < 2:
         return
